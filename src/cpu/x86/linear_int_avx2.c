@@ -1,0 +1,50 @@
+/* Quantised linears on AVX2: pairs of bytes are multiplied and added exactly in 16 bits, pairs of those in 32. */
+#include <immintrin.h>
+#include <stdint.h>
+
+#define INT_NAME(kind) linear_##kind##_avx2
+#define INT_TOKENS 2
+#define INT_ZERO_SHIFT 0
+
+/* |q| <= 128 as unsigned times w with q's sign: 2 * 128 * 127 < 2^15. */
+typedef struct act {
+    __m256i q, magnitude;
+} act;
+
+static inline act act_load(const int8_t *p)
+{
+    const __m256i q = _mm256_loadu_si256((const __m256i *)(const void *)p);
+    return (act){q, _mm256_abs_epi8(q)};
+}
+
+static inline __m256i dot_quads(__m256i u, __m256i s)
+{
+    return _mm256_madd_epi16(_mm256_maddubs_epi16(u, s), _mm256_set1_epi16(1));
+}
+
+static inline __m256i dot_int8(__m256i acc, act a, __m256i w)
+{
+    return _mm256_add_epi32(acc, dot_quads(a.magnitude, _mm256_sign_epi8(w, a.q)));
+}
+
+static inline __m256i dot_int8_min(__m256i acc, act a, __m256i w)
+{
+    const __m256i q_lo = _mm256_cvtepi8_epi16(_mm256_castsi256_si128(a.q));
+    const __m256i q_hi = _mm256_cvtepi8_epi16(_mm256_extracti128_si256(a.q, 1));
+    const __m256i w_lo = _mm256_cvtepi8_epi16(_mm256_castsi256_si128(w));
+    const __m256i w_hi = _mm256_cvtepi8_epi16(_mm256_extracti128_si256(w, 1));
+    acc = _mm256_add_epi32(acc, _mm256_madd_epi16(q_lo, w_lo));
+    return _mm256_add_epi32(acc, _mm256_madd_epi16(q_hi, w_hi));
+}
+
+static inline __m256i dot_u4_step(__m256i mid, __m256i u, __m256i q)
+{
+    return _mm256_add_epi16(mid, _mm256_maddubs_epi16(u, q));
+}
+
+static inline __m256i dot_u4_flush(__m256i acc, __m256i mid)
+{
+    return _mm256_add_epi32(acc, _mm256_madd_epi16(mid, _mm256_set1_epi16(1)));
+}
+
+#include "cpu/x86/linear_int_256.h"

@@ -1,0 +1,91 @@
+/* Sections to runnable programs. */
+#include "engine/model.h"
+
+#include "graph/pass.h"
+
+#include <string.h>
+
+uint32_t state_hints(const executor_metadata *m, graph_state_hint *hints, uint32_t capacity)
+{
+    uint32_t n = 0;
+    for (size_t i = 0; m && i < m->n_states && n < capacity; i++) {
+        const executor_state *s = &m->states[i];
+        graph_state_kind kind = GRAPH_STATE_RECURRENT;
+        if (s->type == STATE_GLOBAL_KEY || s->type == STATE_LOCAL_KEY) kind = GRAPH_STATE_KEY;
+        if (s->type == STATE_GLOBAL_VALUE || s->type == STATE_LOCAL_VALUE) kind = GRAPH_STATE_VALUE;
+        hints[n++] = (graph_state_hint){s->decode_input, s->decode_output, kind, s->sequence_axis};
+    }
+    return n;
+}
+
+lithe_status section_open(engine_section *s, const bundle *b, const char *model_type, arena *a, lithe_error *err)
+{
+    memset(s, 0, sizeof *s);
+    s->index = bundle_find(b, SECTION_TFLITE_MODEL, model_type);
+    if (s->index < 0) return LITHE_OK;
+    int32_t weights = bundle_find(b, SECTION_TFLITE_WEIGHTS, model_type);
+    bytes none = {0};
+    lithe_status st = tflite_open(&s->tfl, b->sections[s->index].data, weights < 0 ? none : b->sections[weights].data, a, err);
+    if (st && err) error_at_section(err, s->index);
+    return st;
+}
+
+uint32_t program_input(const program *p, graph_role role)
+{
+    for (uint32_t i = 0; i < p->g.n_inputs; i++)
+        if (p->g.inputs[i].role == role) return i;
+    return GRAPH_NONE;
+}
+
+static lithe_status refuse_any_length(const program *p, const char *key, lithe_error *err)
+{
+    error_set(err, LITHE_E_UNSUPPORTED, "signature %s cannot run for any length: %s", key, p->g.why_not);
+    error_at_signature(err, key);
+    if (p->g.why_not_node != GRAPH_NONE) error_at_node(err, (int32_t)p->g.why_not_node, "");
+    return error_hint(err, "use the plan \"as exported\"");
+}
+
+static lithe_status compile(program *p, engine_section *s, const char *key, const executor_metadata *states, bool want_any_length,
+                            const lithe_model_options *options, exec_shared *shared, arena *a, lithe_error *err)
+{
+    uint32_t n_hints = states ? (uint32_t)states->n_states : 0;
+    graph_state_hint *hints = ARENA_ARRAY(a, graph_state_hint, n_hints + 1);
+    if (!hints) return error_memory(err, n_hints * sizeof *hints, "state names");
+    n_hints = state_hints(states, hints, n_hints);
+    lithe_status st = graph_import(&p->g, &s->tfl, key, hints, n_hints, a, err);
+    if (!st) st = graph_run_passes(&p->g, want_any_length, options && options->no_fusion, NULL, err);
+    if (st) return st;
+    if (want_any_length && !p->g.any_length) return refuse_any_length(p, key, err);
+    st = plan_create(&p->p, &p->g, want_any_length, err);
+    if (!st) st = exec_plan_create(&p->exec, &p->p, shared, err);
+    return st;
+}
+
+lithe_status program_create(program *p, engine_section *s, const char *key, const executor_metadata *states, bool want_any_length,
+                            const lithe_model_options *options, exec_shared *shared, arena *a, lithe_error *err)
+{
+    memset(p, 0, sizeof *p);
+    p->logits = GRAPH_NONE;
+    p->length = 1;
+    lithe_status st = compile(p, s, key, states, want_any_length, options, shared, a, err);
+    if (st) {
+        if (err) error_at_section(err, s->index), error_at_signature(err, key);
+        program_fini(p);
+        return st;
+    }
+    for (uint32_t i = 0; i < p->g.n_outputs; i++)
+        if (!strcmp(p->g.outputs[i].name, "logits")) p->logits = i;
+    if (p->logits != GRAPH_NONE) {
+        const graph_tensor *t = &p->g.tensors[p->g.outputs[p->logits].tensor];
+        p->vocab_size = t->rank ? (uint32_t)t->dims[t->rank - 1] : 0;
+    }
+    uint32_t positions = program_input(p, GRAPH_IN_POSITIONS);
+    if (positions != GRAPH_NONE) p->length = (uint32_t)p->g.tensors[p->g.inputs[positions].tensor].elements;
+    return LITHE_OK;
+}
+
+void program_fini(program *p)
+{
+    exec_plan_destroy(p->exec);
+    p->exec = NULL;
+}

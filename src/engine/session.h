@@ -1,0 +1,57 @@
+/* A session: states, position, working memory. Internal to engine. */
+#ifndef LITHE_ENGINE_SESSION_H
+#define LITHE_ENGINE_SESSION_H
+
+#include "engine/model.h"
+
+/* One state of the decode graph. */
+typedef struct session_state {
+    float **blocks;           /* owned by recognition: [capacity / 64] blocks of [n_heads][64][head_dim], allocated as used */
+    uint32_t n_blocks;
+    void *flat;               /* otherwise: the graph's own layout */
+} session_state;
+
+struct lithe_session {
+    const lithe_model *model;
+    uint32_t context, position;
+    uint32_t chunk;           /* tokens per run of a prefill */
+    session_state *states;    /* [graph.n_states] */
+    void **bindings;          /* what exec_run.states points to */
+    void **inputs;            /* [most inputs of a program]: where they lie in this run */
+    unsigned char *memory;    /* working memory of runs, the inputs behind it */
+    uint64_t work_bytes;      /* where the inputs begin */
+    bool interruptible;       /* runs may stop midway: no state is changed in place but blocks */
+    uint32_t rows;            /* that memory and inputs are made for */
+    const float *logits;      /* in memory; NULL: none yet */
+    uint64_t reserved;        /* with the model */
+    lithe_sampler sampler;    /* the session's values */
+    lithe_sampler_sources sources;
+    uint64_t rng, seed;
+    void *candidates;         /* sampler scratch */
+    size_t candidates_bytes;
+    atomic_bool cancel;
+    lithe_work work;
+};
+
+/* state.c */
+lithe_status session_states_create(lithe_session *s, lithe_error *err);
+void session_states_destroy(lithe_session *s);
+void session_states_reset(lithe_session *s);
+/* Makes sure that positions below `end` have their blocks. */
+lithe_status session_states_grow(lithe_session *s, uint32_t end, lithe_error *err);
+/* Bytes that the states of a program take for `positions` positions. */
+uint64_t states_forecast(const program *p, uint32_t positions);
+
+/* run.c */
+/* Working memory and inputs for runs of up to `rows` rows. */
+lithe_status session_memory_grow(lithe_session *s, uint32_t rows, lithe_error *err);
+void session_memory_destroy(lithe_session *s);
+uint64_t session_memory_forecast(const lithe_model *m, uint32_t rows, uint32_t context);
+/* Runs `program` over n ids at the session's position (as exported: padded to its length). want_logits: of the last id. On success the
+ * position has moved on by n. */
+lithe_status session_run(lithe_session *s, const program *p, const int32_t *ids, uint32_t n, bool want_logits, lithe_error *err);
+
+/* sampler.c */
+lithe_status session_draw(lithe_session *s, const lithe_sampler *sampler, const float *logits, size_t n, int32_t *id, lithe_error *err);
+
+#endif
