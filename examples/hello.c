@@ -23,12 +23,13 @@ int main(int argc, char **argv)
     options.max_tokens = 32;
     options.on_token = print_token;
     bool ok = argc > 1 && lithe_model_open(argv[1], NULL, &model, &err) == LITHE_OK &&
-              lithe_tokenize(model, text, strlen(text), LITHE_TOKENIZE_START, ids, 1024, &n, &err) == LITHE_OK && n <= 1024 &&
-              lithe_session_create(model, NULL, &session, &err) == LITHE_OK &&
+              lithe_tokenize(model, text, strlen(text), LITHE_TOKENIZE_START, ids, 1024, &n, &err) == LITHE_OK &&
+              n <= 1024 && lithe_session_create(model, NULL, &session, &err) == LITHE_OK &&
               lithe_session_prefill(session, ids, n, NULL, NULL, &err) == LITHE_OK &&
               lithe_session_generate(session, &options, NULL, &err) == LITHE_OK;
     if (!ok) {
-        fprintf(stderr, "hello: %s\n", argc > 1 && n <= 1024 ? err.message : "give a model and at most 1024 tokens of text");
+        fprintf(stderr, "hello: %s\n",
+                argc > 1 && n <= 1024 ? err.message : "give a model and at most 1024 tokens of text");
     }
     lithe_session_destroy(session);
     lithe_model_close(model);

@@ -5,6 +5,8 @@ cd "$(dirname "$0")/.."
 cache=$1
 bundle=$1/bundles/$2.litertlm
 [ -f "$bundle" ] || scripts/make-bundle.sh "$cache" "$2"
-question="What is the capital of France?"
-echo "\$ build/release/lithe run $bundle -p \"$question\""
-exec build/release/lithe run "$bundle" -p "$question"
+# The turns as the model's template (ChatML) would write them: templates are not applied yet.
+prompt='<|im_start|>user\nWhat is the capital of France?<|im_end|>\n<|im_start|>assistant\n'
+set -- run "$bundle" -e --special --no-start -n 64 --temperature 0 --stats -p "$prompt"
+echo "\$ build/release/lithe run $bundle -e --special --no-start -n 64 --temperature 0 --stats -p '$prompt'"
+exec build/release/lithe "$@"

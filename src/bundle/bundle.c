@@ -370,18 +370,18 @@ static lithe_status open_contents(bundle *b, lithe_error *err)
     }
 }
 
-lithe_status bundle_open(bundle **out, const char *path, lithe_error *err)
+/* Takes over the map, also on failure. */
+static lithe_status open_map(bundle **out, file_map map, const char *path, lithe_error *err)
 {
     bundle *b = calloc(1, sizeof *b);
     if (!b) {
+        file_map_close(&map);
         return error_memory(err, sizeof *b, "a bundle");
     }
+    b->map = map;
     arena_init(&b->arena, 0);
-    lithe_status st = file_map_open(&b->map, path, err);
-    if (!st) {
-        b->path = arena_strndup(&b->arena, path, strlen(path));
-        st = b->path ? open_contents(b, err) : error_memory(err, strlen(path) + 1, "a path");
-    }
+    b->path = arena_strndup(&b->arena, path, strlen(path));
+    lithe_status st = b->path ? open_contents(b, err) : error_memory(err, strlen(path) + 1, "a path");
     if (st) {
         error_at_path(err, path);
         bundle_close(b);
@@ -389,6 +389,22 @@ lithe_status bundle_open(bundle **out, const char *path, lithe_error *err)
     }
     *out = b;
     return LITHE_OK;
+}
+
+lithe_status bundle_open(bundle **out, const char *path, lithe_error *err)
+{
+    file_map map = {0};
+    lithe_status st = file_map_open(&map, path, err);
+    if (st) {
+        error_at_path(err, path);
+        return st;
+    }
+    return open_map(out, map, path, err);
+}
+
+lithe_status bundle_open_bytes(bundle **out, bytes contents, const char *name, lithe_error *err)
+{
+    return open_map(out, (file_map){.view = contents}, name, err);
 }
 
 void bundle_close(bundle *b)

@@ -67,6 +67,8 @@ typedef struct bundle {
 /* Maps and checks: magic, version (only the major number decides: 1), header range, every table of the header, section ranges against the
  * file, items. Errors carry path and section. Nothing but the header is read. */
 lithe_status bundle_open(bundle **out, const char *path, lithe_error *err);
+/* The same on bytes in memory, which are borrowed until bundle_close; `name` stands for the path. */
+lithe_status bundle_open_bytes(bundle **out, bytes contents, const char *name, lithe_error *err);
 void bundle_close(bundle *b);
 
 /* "TFLiteModel", …, "unknown (250)" written to buf. */

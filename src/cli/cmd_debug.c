@@ -10,10 +10,12 @@ typedef struct debug_options {
     uint32_t split;
 } debug_options;
 
+/* clang-format off */
 static const option debug_rows[] = {
     {.name = "split", .kind = OPTION_U32, .offset = offsetof(debug_options, split), .min = 1, .value = "N",
      .help = "prefill in pieces of N ids (the answer must not change)"},
 };
+/* clang-format on */
 
 static lithe_status prefill(lithe_session *session, const request_ids *ids, size_t piece, lithe_error *err)
 {
@@ -95,7 +97,8 @@ static lithe_status read_request(request *r, const char *path, lithe_error *err)
     return status;
 }
 
-static lithe_status debug_logits(const debug_options *options, const char *path, const request *r, buffer *out, lithe_error *err)
+static lithe_status debug_logits(const debug_options *options, const char *path, const request *r, buffer *out,
+                                 lithe_error *err)
 {
     lithe_model *model = NULL;
     lithe_session *session = NULL;
@@ -120,14 +123,15 @@ static int logits(int argc, char **argv)
     common_options_init(&options.common);
     command_line line = {
         .usage = "lithe debug logits MODEL.litertlm IN.json [options]",
-        .about = "Runs ids as given, nothing prepended, and prints logits. IN.json (- is standard input):\n"
-                 "  {\"prefill\": [ids], \"decode\": [ids], \"report\": [[ids] per step]}\n"
-                 "gives {\"steps\": [{\"argmax\": id, \"logits\": [...]}, ...]}: step 0 after the prefill, then one per decoded id.\n"
-                 "\"report\" lists for each step the ids whose logits are wanted, null for all; without it: all, every step.",
+        .about =
+            "Runs ids as given, nothing prepended, and prints logits. IN.json (- is standard input):\n"
+            "  {\"prefill\": [ids], \"decode\": [ids], \"report\": [[ids] per step]}\n"
+            "gives {\"steps\": [{\"argmax\": id, \"logits\": [...]}, ...]}: step 0 after the prefill, then one per\n"
+            "decoded id. \"report\" lists for each step the ids whose logits are wanted, null for all; without it:\n"
+            "all, every step.",
         .min_arguments = 2,
         .max_arguments = 2,
-        .groups = {{.title = "logits", .rows = debug_rows, .n_rows = sizeof debug_rows / sizeof *debug_rows, .values = &options},
-                   common_model_group(&options.common),
+        .groups = {OPTION_GROUP("logits", debug_rows, &options, NULL), common_model_group(&options.common),
                    common_message_group(&options.common)},
         .n_groups = 3,
     };

@@ -9,16 +9,19 @@ typedef struct inspect_options {
     uint32_t context;
 } inspect_options;
 
+/* clang-format off */
 static const option inspect_rows[] = {
     {.name = "json", .kind = OPTION_FLAG, .offset = offsetof(inspect_options, json), .help = "JSON instead of text"},
     {.name = "graph", .kind = OPTION_TEXT, .offset = offsetof(inspect_options, graph), .value = "SIGNATURE",
      .help = "print the graph of a signature: prefill_128, decode, …"},
     {.name = "after", .kind = OPTION_TEXT, .offset = offsetof(inspect_options, after), .value = "PASS",
      .help = "the graph as it is after this pass; list: the passes"},
-    {.name = "memory", .kind = OPTION_FLAG, .offset = offsetof(inspect_options, memory), .help = "forecast of private memory"},
+    {.name = "memory", .kind = OPTION_FLAG, .offset = offsetof(inspect_options, memory),
+     .help = "forecast of private memory"},
     {.name = "context", .kind = OPTION_U32, .offset = offsetof(inspect_options, context), .min = 1, .value = "N",
      .help = "with --memory: for N positions in use (default: all)"},
 };
+/* clang-format on */
 
 static int inspect(const char *path, const inspect_options *options)
 {
@@ -48,12 +51,11 @@ int cmd_inspect(int argc, char **argv)
     common_options_init(&options.common);
     command_line line = {
         .usage = "lithe inspect MODEL.litertlm [--json] [--graph SIGNATURE [--after PASS]] [--memory [--context N]]",
-        .about = "Shows what a bundle (or a plain .tflite) holds: sections, metadata, signatures, operations, plan. The bundle need\n"
-                 "not be one that lithe can run.",
+        .about = "Shows what a bundle (or a plain .tflite) holds: sections, metadata, signatures, operations, plan.\n"
+                 "The bundle need not be one that lithe can run.",
         .min_arguments = 1,
         .max_arguments = 1,
-        .groups = {{.title = "what to show", .rows = inspect_rows, .n_rows = sizeof inspect_rows / sizeof *inspect_rows, .values = &options},
-                   common_message_group(&options.common)},
+        .groups = {OPTION_GROUP("what to show", inspect_rows, &options, NULL), common_message_group(&options.common)},
         .n_groups = 2,
     };
     options_result parsed = options_parse(&line, argc, argv);

@@ -15,11 +15,14 @@ typedef struct run_options {
     lithe_sampler_request sampler;
 } run_options;
 
+/* clang-format off */
 static const option prompt_rows[] = {
-    {.name = "prompt", .letter = 'p', .kind = OPTION_TEXT, .offset = offsetof(run_options, prompt.text), .value = "TEXT", .help = "the prompt"},
-    {.name = "file", .letter = 'f', .kind = OPTION_TEXT, .offset = offsetof(run_options, prompt.file), .value = "FILE",
-     .help = "read the prompt from a file; - is standard input"},
-    {.name = "raw", .kind = OPTION_FLAG, .offset = offsetof(run_options, prompt.exact), .help = "the prompt's bytes exactly as they are, no template"},
+    {.name = "prompt", .letter = 'p', .kind = OPTION_TEXT, .offset = offsetof(run_options, prompt.text),
+     .value = "TEXT", .help = "the prompt"},
+    {.name = "file", .letter = 'f', .kind = OPTION_TEXT, .offset = offsetof(run_options, prompt.file),
+     .value = "FILE", .help = "read the prompt from a file; - is standard input"},
+    {.name = "raw", .kind = OPTION_FLAG, .offset = offsetof(run_options, prompt.exact),
+     .help = "the prompt's bytes exactly as they are, no template"},
     {.name = "escapes", .letter = 'e', .kind = OPTION_FLAG, .offset = offsetof(run_options, prompt.escapes),
      .help = "\\n, \\t, \\u00e9 … in the prompt are escapes"},
     {.name = "special", .kind = OPTION_FLAG, .offset = offsetof(run_options, special),
@@ -29,22 +32,27 @@ static const option prompt_rows[] = {
 };
 
 static const option answer_rows[] = {
-    {.name = "max-tokens", .letter = 'n', .kind = OPTION_U32, .offset = offsetof(run_options, max_tokens), .min = 1, .value = "N",
-     .help = "tokens to generate (default: until a stop or a full context)"},
-    {.name = "ignore-stop", .kind = OPTION_FLAG, .offset = offsetof(run_options, ignore_stop), .help = "go on after stop tokens"},
-    {.name = "temperature", .kind = OPTION_F32, .offset = offsetof(run_options, sampler.values.temperature), .min = 0, .max = 1e6,
-     .set = LITHE_SET_TEMPERATURE, .value = "T", .help = "0: always the likeliest token"},
-    {.name = "top-k", .kind = OPTION_I32, .offset = offsetof(run_options, sampler.values.top_k), .min = 0, .set = LITHE_SET_TOP_K, .value = "K",
-     .help = "draw from the K likeliest tokens; 0: from all"},
-    {.name = "top-p", .kind = OPTION_F32, .offset = offsetof(run_options, sampler.values.top_p), .min = 1e-9, .max = 1, .set = LITHE_SET_TOP_P,
-     .value = "P", .help = "draw from the likeliest that together have this probability"},
-    {.name = "seed", .kind = OPTION_U64, .offset = offsetof(run_options, sampler.values.seed), .set = LITHE_SET_SEED, .value = "S",
-     .help = "the same seed draws the same answer"},
-    {.name = "stats", .kind = OPTION_FLAG, .offset = offsetof(run_options, stats), .help = "print speed, memory and settings on standard error"},
-    {.name = "json", .kind = OPTION_FLAG, .offset = offsetof(run_options, json), .help = "print one JSON object instead of text"},
+    {.name = "max-tokens", .letter = 'n', .kind = OPTION_U32, .offset = offsetof(run_options, max_tokens), .min = 1,
+     .value = "N", .help = "tokens to generate (default: until a stop or a full context)"},
+    {.name = "ignore-stop", .kind = OPTION_FLAG, .offset = offsetof(run_options, ignore_stop),
+     .help = "go on after stop tokens"},
+    {.name = "temperature", .kind = OPTION_F32, .offset = offsetof(run_options, sampler.values.temperature), .min = 0,
+     .max = 1e6, .set = LITHE_SET_TEMPERATURE, .value = "T", .help = "0: always the likeliest token"},
+    {.name = "top-k", .kind = OPTION_I32, .offset = offsetof(run_options, sampler.values.top_k), .min = 0,
+     .set = LITHE_SET_TOP_K, .value = "K", .help = "draw from the K likeliest tokens; 0: from all"},
+    {.name = "top-p", .kind = OPTION_F32, .offset = offsetof(run_options, sampler.values.top_p), .min = 1e-9,
+     .max = 1, .set = LITHE_SET_TOP_P, .value = "P",
+     .help = "draw from the likeliest that together have this probability"},
+    {.name = "seed", .kind = OPTION_U64, .offset = offsetof(run_options, sampler.values.seed), .set = LITHE_SET_SEED,
+     .value = "S", .help = "the same seed draws the same answer"},
+    {.name = "stats", .kind = OPTION_FLAG, .offset = offsetof(run_options, stats),
+     .help = "print speed, memory and settings on standard error"},
+    {.name = "json", .kind = OPTION_FLAG, .offset = offsetof(run_options, json),
+     .help = "print one JSON object instead of text"},
     {.name = "top", .kind = OPTION_U32, .offset = offsetof(run_options, top), .min = 1, .max = 1000, .value = "N",
      .help = "with --json: the N best tokens of each step and their logits"},
 };
+/* clang-format on */
 
 /* One run, from open model to finished answer. */
 typedef struct run {
@@ -55,11 +63,11 @@ typedef struct run {
     int32_t *prompt;
     size_t n_prompt;
     run_report report;
-    double start_s;           /* when the prompt was given to the open model */
-    double progress_s;        /* when progress was last shown */
+    double start_s;    /* when the prompt was given to the open model */
+    double progress_s; /* when progress was last shown */
     bool progress_shown;
-    bool memory_out;          /* the report could not grow */
-    char last;                /* of the text streamed so far; 0: nothing */
+    bool memory_out; /* the report could not grow */
+    char last;       /* of the text streamed so far; 0: nothing */
 } run;
 
 static bool on_token(void *user, const lithe_token_event *event)
@@ -90,8 +98,10 @@ static bool on_progress(void *user, size_t done, size_t total)
 {
     run *r = (run *)user;
     double now = clock_seconds();
-    if (file_is_terminal(STREAM_MESSAGES) && !r->options->common.quiet && now - r->start_s > 0.5 && now - r->progress_s > 0.1) {
-        fprintf(stderr, "\rprefill %zu of %zu tokens (%d %%)", done, total, (int)(100.0 * (double)done / (double)total));
+    if (file_is_terminal(STREAM_MESSAGES) && !r->options->common.quiet && now - r->start_s > 0.5 &&
+        now - r->progress_s > 0.1) {
+        fprintf(stderr, "\rprefill %zu of %zu tokens (%d %%)", done, total,
+                (int)(100.0 * (double)done / (double)total));
         r->progress_s = now;
         r->progress_shown = true;
     }
@@ -202,7 +212,8 @@ static void warn(const run *r)
 {
     const lithe_model_info *info = lithe_model_get_info(r->model);
     if (r->report.result.repeats) {
-        output_warning("the answer ended in one token repeated without end, or in pad tokens: the prompt's form, the sampler or the bundle is "
+        output_warning("the answer ended in one token repeated without end, or in pad tokens: the prompt's form, the "
+                       "sampler or the bundle is "
                        "not right for this model");
     }
     if (r->report.finish == LITHE_FINISH_CONTEXT) {
@@ -216,7 +227,9 @@ static void finish(run *r)
     buffer out;
     buffer_init(&out);
     r->report.private_bytes = watch_peak_memory(r->watch);
-    r->report.predicted_bytes = lithe_model_memory_forecast(r->model, lithe_session_position(r->session));
+    uint32_t used = lithe_session_position(r->session);
+    r->report.predicted_bytes =
+        lithe_model_memory_forecast(r->model, used ? used : 1); /* 0 would be the whole context */
     if (r->options->json) {
         run_report_json(&r->report, &out);
         output_buffer(&out);
@@ -293,16 +306,15 @@ int cmd_run(int argc, char **argv)
     common_options_init(&options.common);
     command_line line = {
         .usage = "lithe run MODEL.litertlm [-p TEXT | -f FILE] [options]",
-        .about = "Answers a prompt: text goes to standard output as it comes. Without -p and -f the prompt is read from\n"
-                 "standard input. The bundle's start tokens are put in front. Chat templates are not applied yet: write\n"
-                 "the turns out (-e --special).",
+        .about =
+            "Answers a prompt: text goes to standard output as it comes. Without -p and -f the prompt is read from\n"
+            "standard input. The bundle's start tokens are put in front. Chat templates are not applied yet: write\n"
+            "the turns out (-e --special).",
         .min_arguments = 1,
         .max_arguments = 1,
-        .groups = {{.title = "prompt", .rows = prompt_rows, .n_rows = sizeof prompt_rows / sizeof *prompt_rows, .values = &options},
-                   {.title = "answer", .rows = answer_rows, .n_rows = sizeof answer_rows / sizeof *answer_rows, .values = &options,
-                    .set = &options.sampler.set},
-                   common_model_group(&options.common),
-                   common_message_group(&options.common)},
+        .groups = {OPTION_GROUP("prompt", prompt_rows, &options, NULL),
+                   OPTION_GROUP("answer", answer_rows, &options, &options.sampler.set),
+                   common_model_group(&options.common), common_message_group(&options.common)},
         .n_groups = 4,
     };
     options_result parsed = options_parse(&line, argc, argv);

@@ -10,21 +10,27 @@ typedef struct tokenize_options {
     bool decode, start, special, ids, json;
 } tokenize_options;
 
+/* clang-format off */
 static const option tokenize_rows[] = {
-    {.name = "decode", .letter = 'd', .kind = OPTION_FLAG, .offset = offsetof(tokenize_options, decode), .help = "from ids to text"},
-    {.name = "ids", .kind = OPTION_FLAG, .offset = offsetof(tokenize_options, ids), .help = "print ids alone, on one line"},
+    {.name = "decode", .letter = 'd', .kind = OPTION_FLAG, .offset = offsetof(tokenize_options, decode),
+     .help = "from ids to text"},
+    {.name = "ids", .kind = OPTION_FLAG, .offset = offsetof(tokenize_options, ids),
+     .help = "print ids alone, on one line"},
     {.name = "json", .kind = OPTION_FLAG, .offset = offsetof(tokenize_options, json), .help = "print JSON"},
-    {.name = "start", .kind = OPTION_FLAG, .offset = offsetof(tokenize_options, start), .help = "the bundle's start tokens in front"},
+    {.name = "start", .kind = OPTION_FLAG, .offset = offsetof(tokenize_options, start),
+     .help = "the bundle's start tokens in front"},
     {.name = "special", .letter = 's', .kind = OPTION_FLAG, .offset = offsetof(tokenize_options, special),
      .help = "special tokens' text becomes those tokens; with --decode: is shown"},
 };
+/* clang-format on */
 
 typedef struct id_list {
     int32_t *ids;
     size_t n;
 } id_list;
 
-static lithe_status text_to_ids(const lithe_model *model, const char *text, size_t size, unsigned flags, id_list *list, lithe_error *err)
+static lithe_status text_to_ids(const lithe_model *model, const char *text, size_t size, unsigned flags, id_list *list,
+                                lithe_error *err)
 {
     size_t n = 0;
     lithe_status status = lithe_tokenize(model, text, size, flags, NULL, 0, &n, err);
@@ -38,7 +44,10 @@ static lithe_status text_to_ids(const lithe_model *model, const char *text, size
     return lithe_tokenize(model, text, size, flags, list->ids, n, &list->n, err);
 }
 
-static bool is_separator(char c) { return c == ' ' || c == ',' || c == '\t' || c == '\n' || c == '\r' || c == '[' || c == ']'; }
+static bool is_separator(char c)
+{
+    return c == ' ' || c == ',' || c == '\t' || c == '\n' || c == '\r' || c == '[' || c == ']';
+}
 
 /* Ids between spaces, commas or in a JSON array. Every id has a character and a separator, so text is the upper bound of them. */
 static lithe_status read_ids(const char *text, size_t size, id_list *list, lithe_error *err)
@@ -166,7 +175,8 @@ static void print_ids(const id_list *list, bool json, buffer *out)
     buffer_string(out, json ? "]\n" : "\n");
 }
 
-static lithe_status encode(const lithe_model *model, const tokenize_options *o, const char *text, size_t size, buffer *out, lithe_error *err)
+static lithe_status encode(const lithe_model *model, const tokenize_options *o, const char *text, size_t size,
+                           buffer *out, lithe_error *err)
 {
     id_list list = {0};
     unsigned flags = (o->start ? LITHE_TOKENIZE_START : 0u) | (o->special ? LITHE_TOKENIZE_SPECIAL : 0u);
@@ -181,7 +191,8 @@ static lithe_status encode(const lithe_model *model, const tokenize_options *o, 
 }
 
 /* The text and nothing else, so that it can be compared; a terminal gets a newline to stay readable. */
-static lithe_status decode(const lithe_model *model, const tokenize_options *o, const char *text, size_t size, buffer *out, lithe_error *err)
+static lithe_status decode(const lithe_model *model, const tokenize_options *o, const char *text, size_t size,
+                           buffer *out, lithe_error *err)
 {
     id_list list = {0};
     size_t need = 0;
@@ -193,8 +204,9 @@ static lithe_status decode(const lithe_model *model, const tokenize_options *o, 
     }
     if (!status && need) {
         buffer_fill(&decoded, 0, need);
-        status = buffer_failed(&decoded) ? error_memory(err, need, "the text")
-                                         : lithe_detokenize(model, list.ids, list.n, o->special, (char *)decoded.data, need, &need, err);
+        status = buffer_failed(&decoded)
+                     ? error_memory(err, need, "the text")
+                     : lithe_detokenize(model, list.ids, list.n, o->special, (char *)decoded.data, need, &need, err);
     }
     if (!status && o->json) {
         json_writer w;
@@ -245,7 +257,8 @@ static int tokenize(const command_line *line, const tokenize_options *options)
         status = common_open(&options->common, line->arguments[0], &model, &err);
     }
     if (!status) {
-        status = options->decode ? decode(model, options, text, size, &out, &err) : encode(model, options, text, size, &out, &err);
+        status = options->decode ? decode(model, options, text, size, &out, &err)
+                                 : encode(model, options, text, size, &out, &err);
     }
     int code = EXIT_DONE;
     if (status) {
@@ -263,14 +276,15 @@ int cmd_tokenize(int argc, char **argv)
 {
     tokenize_options options = {0};
     common_options_init(&options.common);
+    options.common.threads = 1; /* nothing is computed */
     command_line line = {
         .usage = "lithe tokenize MODEL.litertlm [TEXT | --decode ID...] [options]",
-        .about = "Prints a line for each token of a text: id, piece as the vocabulary spells it, and bytes in running text,\n"
+        .about = "Prints a line for each token of a text: id, piece as the vocabulary spells it, and bytes in running "
+                 "text,\n"
                  "separated by tabs. Without TEXT it reads standard input, every byte of it.",
         .min_arguments = 1,
         .max_arguments = SIZE_MAX,
-        .groups = {{.title = "tokens", .rows = tokenize_rows, .n_rows = sizeof tokenize_rows / sizeof *tokenize_rows, .values = &options},
-                   common_message_group(&options.common)},
+        .groups = {OPTION_GROUP("tokens", tokenize_rows, &options, NULL), common_message_group(&options.common)},
         .n_groups = 2,
     };
     options_result parsed = options_parse(&line, argc, argv);

@@ -12,12 +12,12 @@ int cmd_tokenize(int argc, char **argv);
 int cmd_debug(int argc, char **argv);
 
 typedef struct common_options {
-    uint32_t threads, context;
+    uint32_t threads, context; /* 0: not given */
     uint64_t memory_limit_mb;
     const char *cpu;
-    int plan;                   /* enum lithe_plan_kind */
-    bool no_fusion, check_numerics, quiet;
-    int log;                    /* enum lithe_log_level */
+    int plan; /* enum lithe_plan_kind */
+    bool no_fusion, check_numerics, quiet, help;
+    int log; /* enum lithe_log_level */
 } common_options;
 
 /* MB are 2^20 bytes everywhere in the command. */

@@ -106,7 +106,8 @@ static int dispatch(int argc, char **argv)
         }
     }
     const command *c = find_command(argv[1]);
-    return c ? c->run(argc - 1, argv + 1) : output_usage_error("unknown command \"%s\" (lithe help lists them)", argv[1]);
+    return c ? c->run(argc - 1, argv + 1)
+             : output_usage_error("unknown command \"%s\" (lithe help lists them)", argv[1]);
 }
 
 int main(int argc, char **argv)

@@ -78,82 +78,83 @@ static bool parse_f32(const char *text, float *out)
     return decimal_f32((bytes){(const uint8_t *)text, strlen(text)}, out);
 }
 
-static bool parse_choice(const option *row, const char *text, int *out)
+static bool in_range(const option *row, double v)
+{
+    return v >= row->min && (row->max <= 0 || v <= row->max);
+}
+
+/* One function for each kind: stores the value at `at`, false if the text is no such value. */
+
+static bool take_flag(const option *row, const char *text, void *at)
+{
+    (void)row;
+    (void)text;
+    *(bool *)at = true;
+    return true;
+}
+
+static bool take_text(const option *row, const char *text, void *at)
+{
+    (void)row;
+    *(const char **)at = text;
+    return true;
+}
+
+static bool take_u32(const option *row, const char *text, void *at)
+{
+    uint64_t v = 0;
+    bool ok = parse_u64(text, &v) && v <= UINT32_MAX && in_range(row, (double)v);
+    if (ok) {
+        *(uint32_t *)at = (uint32_t)v;
+    }
+    return ok;
+}
+
+static bool take_u64(const option *row, const char *text, void *at)
+{
+    uint64_t v = 0;
+    bool ok = parse_u64(text, &v) && in_range(row, (double)v);
+    if (ok) {
+        *(uint64_t *)at = v;
+    }
+    return ok;
+}
+
+static bool take_i32(const option *row, const char *text, void *at)
+{
+    int32_t v = 0;
+    bool ok = parse_i32(text, &v) && in_range(row, v);
+    if (ok) {
+        *(int32_t *)at = v;
+    }
+    return ok;
+}
+
+static bool take_f32(const option *row, const char *text, void *at)
+{
+    float v = 0;
+    bool ok = parse_f32(text, &v) && in_range(row, (double)v);
+    if (ok) {
+        *(float *)at = v;
+    }
+    return ok;
+}
+
+static bool take_choice(const option *row, const char *text, void *at)
 {
     for (int i = 0; row->choices[i]; i++) {
         if (strcmp(row->choices[i], text) == 0) {
-            *out = i;
+            *(int *)at = i;
             return true;
         }
     }
     return false;
 }
 
-static bool in_range(const option *row, double v)
-{
-    return v >= row->min && (row->max <= 0 || v <= row->max);
-}
-
-/* Stores the value; false if the text is no such value. */
-static bool store(option_match m, const char *text)
-{
-    unsigned char *at = (unsigned char *)m.group->values + m.row->offset;
-    union {
-        bool flag;
-        const char *text;
-        uint64_t u64;
-        uint32_t u32;
-        int32_t i32;
-        float f32;
-        int choice;
-    } v;
-    uint64_t wide = 0;
-    switch (m.row->kind) {
-    case OPTION_FLAG:
-        v.flag = true;
-        memcpy(at, &v.flag, sizeof v.flag);
-        break;
-    case OPTION_TEXT:
-        v.text = text;
-        memcpy(at, &v.text, sizeof v.text);
-        break;
-    case OPTION_U32:
-        if (!parse_u64(text, &wide) || wide > UINT32_MAX || !in_range(m.row, (double)wide)) {
-            return false;
-        }
-        v.u32 = (uint32_t)wide;
-        memcpy(at, &v.u32, sizeof v.u32);
-        break;
-    case OPTION_U64:
-        if (!parse_u64(text, &v.u64) || !in_range(m.row, (double)v.u64)) {
-            return false;
-        }
-        memcpy(at, &v.u64, sizeof v.u64);
-        break;
-    case OPTION_I32:
-        if (!parse_i32(text, &v.i32) || !in_range(m.row, v.i32)) {
-            return false;
-        }
-        memcpy(at, &v.i32, sizeof v.i32);
-        break;
-    case OPTION_F32:
-        if (!parse_f32(text, &v.f32) || !in_range(m.row, (double)v.f32)) {
-            return false;
-        }
-        memcpy(at, &v.f32, sizeof v.f32);
-        break;
-    case OPTION_CHOICE:
-        if (!parse_choice(m.row, text, &v.choice)) {
-            return false;
-        }
-        memcpy(at, &v.choice, sizeof v.choice);
-        break;
-    }
-    if (m.group->set) {
-        *m.group->set |= m.row->set;
-    }
-    return true;
-}
+static bool (*const takers[])(const option *row, const char *text, void *at) = {
+    [OPTION_FLAG] = take_flag, [OPTION_TEXT] = take_text, [OPTION_U32] = take_u32,       [OPTION_U64] = take_u64,
+    [OPTION_I32] = take_i32,   [OPTION_F32] = take_f32,   [OPTION_CHOICE] = take_choice,
+};
 
 static void describe_expected(const option *row, char *buf, size_t buf_bytes)
 {
@@ -173,12 +174,49 @@ static void describe_expected(const option *row, char *buf, size_t buf_bytes)
 static options_result apply(option_match m, const char *text)
 {
     char expected[160];
-    if (store(m, text)) {
+    if (takers[m.row->kind](m.row, text, (char *)m.group->values + m.row->offset)) {
+        if (m.group->set) {
+            *m.group->set |= m.row->set;
+        }
         return OPTIONS_OK;
     }
     describe_expected(m.row, expected, sizeof expected);
     output_usage_error("--%s takes %s, not \"%s\"", m.row->name, expected, text);
     return OPTIONS_WRONG;
+}
+
+/* Help starts in this column; a longer option has a line of its own. */
+enum { HELP_COLUMN = 28 };
+
+static void print_row(buffer *out, const option *row)
+{
+    char left[80], letter[8] = "    ";
+    if (row->letter) {
+        snprintf(letter, sizeof letter, "-%c, ", row->letter);
+    }
+    int n = snprintf(left, sizeof left, "  %s--%s%s%s", letter, row->name, row->value ? " " : "",
+                     row->value ? row->value : "");
+    buffer_string(out, left);
+    if (n >= HELP_COLUMN) {
+        buffer_string(out, "\n");
+        n = 0;
+    }
+    buffer_printf(out, "%*s%s\n", HELP_COLUMN - n, "", row->help);
+}
+
+static void print_help(const command_line *line)
+{
+    buffer out;
+    buffer_init(&out);
+    buffer_printf(&out, "usage: %s\n\n%s\n", line->usage, line->about);
+    for (size_t g = 0; g < line->n_groups; g++) {
+        buffer_printf(&out, "\n%s:\n", line->groups[g].title);
+        for (size_t i = 0; i < line->groups[g].n_rows; i++) {
+            print_row(&out, &line->groups[g].rows[i]);
+        }
+    }
+    output_buffer(&out);
+    buffer_fini(&out);
 }
 
 /* "--name", "--name=value" or "--name value"; *i moves past a value of its own. */
@@ -214,6 +252,10 @@ static options_result parse_letters(const command_line *line, int argc, char **a
     for (const char *at = argv[*i] + 1; *at; at++) {
         option_match m = find_letter(line, *at);
         options_result result;
+        if (*at == 'h') {
+            print_help(line);
+            return OPTIONS_HELP;
+        }
         if (!m.row) {
             output_usage_error("unknown option -%c", *at >= ' ' && *at <= '~' ? *at : '?');
             return OPTIONS_WRONG;
@@ -235,47 +277,14 @@ static options_result parse_letters(const command_line *line, int argc, char **a
     return OPTIONS_OK;
 }
 
-/* Help starts in this column; a longer option has a line of its own. */
-enum { HELP_COLUMN = 28 };
-
-static void print_row(buffer *out, const option *row)
-{
-    char left[80], letter[8] = "    ";
-    if (row->letter) {
-        snprintf(letter, sizeof letter, "-%c, ", row->letter);
-    }
-    int n = snprintf(left, sizeof left, "  %s--%s%s%s", letter, row->name, row->value ? " " : "", row->value ? row->value : "");
-    buffer_string(out, left);
-    if (n >= HELP_COLUMN) {
-        buffer_string(out, "\n");
-        n = 0;
-    }
-    buffer_printf(out, "%*s%s\n", HELP_COLUMN - n, "", row->help);
-}
-
-static void print_help(const command_line *line)
-{
-    buffer out;
-    buffer_init(&out);
-    buffer_printf(&out, "usage: %s\n\n%s\n", line->usage, line->about);
-    for (size_t g = 0; g < line->n_groups; g++) {
-        buffer_printf(&out, "\n%s:\n", line->groups[g].title);
-        for (size_t i = 0; i < line->groups[g].n_rows; i++) {
-            print_row(&out, &line->groups[g].rows[i]);
-        }
-    }
-    output_buffer(&out);
-    buffer_fini(&out);
-}
-
 static options_result check_arguments(const command_line *line)
 {
     if (line->n_arguments >= line->min_arguments && line->n_arguments <= line->max_arguments) {
         return OPTIONS_OK;
     }
     if (line->n_arguments > line->max_arguments) {
-        output_usage_error("too many arguments: \"%s\" is not expected (usage: %s)", line->arguments[line->max_arguments],
-                           line->usage);
+        output_usage_error("too many arguments: \"%s\" is not expected (usage: %s)",
+                           line->arguments[line->max_arguments], line->usage);
     } else {
         output_usage_error("too few arguments (usage: %s)", line->usage);
     }
@@ -294,7 +303,7 @@ options_result options_parse(command_line *line, int argc, char **argv)
             line->arguments[line->n_arguments++] = arg;
         } else if (strcmp(arg, "--") == 0) {
             options_end = true;
-        } else if (strcmp(arg, "--help") == 0 || strcmp(arg, "-h") == 0) {
+        } else if (strcmp(arg, "--help") == 0) {
             print_help(line);
             return OPTIONS_HELP;
         } else if (arg[1] == '-') {

@@ -7,18 +7,18 @@
 #include <stdint.h>
 
 typedef enum option_kind {
-    OPTION_FLAG,     /* bool, set to true */
-    OPTION_TEXT,     /* const char *, borrowed from argv */
+    OPTION_FLAG, /* bool, set to true */
+    OPTION_TEXT, /* const char *, borrowed from argv */
     OPTION_U32,
     OPTION_U64,
     OPTION_I32,
     OPTION_F32,
-    OPTION_CHOICE    /* int: index into the row's choices */
+    OPTION_CHOICE /* int: index into the row's choices */
 } option_kind;
 
 typedef struct option {
-    const char *name;           /* after the two dashes */
-    char letter;                /* after one dash; 0: none */
+    const char *name; /* after the two dashes */
+    char letter;      /* after one dash; 0: none */
     option_kind kind;
     size_t offset;              /* of the value in the group's struct */
     double min, max;            /* of numbers, both allowed; max 0: only what the type can hold */
@@ -34,18 +34,23 @@ typedef struct option_group {
     const option *rows;
     size_t n_rows;
     void *values;
-    uint32_t *set;              /* may be NULL */
+    uint32_t *set; /* may be NULL */
 } option_group;
+
+#define OPTION_GROUP(title, rows, values, set)                                                                         \
+    {                                                                                                                  \
+        title, rows, sizeof(rows) / sizeof *(rows), values, set                                                        \
+    }
 
 enum { OPTION_MAX_GROUPS = 4 };
 
 typedef struct command_line {
-    const char *usage;          /* "lithe run MODEL.litertlm [options]" */
-    const char *about;          /* paragraphs below the usage line */
+    const char *usage; /* "lithe run MODEL.litertlm [options]" */
+    const char *about; /* paragraphs below the usage line */
     size_t min_arguments, max_arguments;
     option_group groups[OPTION_MAX_GROUPS];
     size_t n_groups;
-    const char **arguments;     /* what is no option, in order; borrowed from argv, whose array is reused */
+    const char **arguments; /* what is no option, in order; borrowed from argv, whose array is reused */
     size_t n_arguments;
 } command_line;
 

@@ -8,13 +8,13 @@
 /* docs/cli.md lists them for users. */
 typedef enum exit_code {
     EXIT_DONE = 0,
-    EXIT_FAILED = 1,         /* something went wrong while running */
-    EXIT_USAGE = 2,          /* the command line, or an input file written for it, is wrong */
-    EXIT_FILE = 3,           /* a file cannot be opened, or is damaged or no bundle */
-    EXIT_UNSUPPORTED = 4,    /* the bundle is well formed but cannot be run */
-    EXIT_TOO_LARGE = 5,      /* memory or context do not suffice */
-    EXIT_INTERRUPTED = 130,  /* Ctrl-C; what was there has been printed */
-    EXIT_PIPE = 141          /* the reader of standard output went away */
+    EXIT_FAILED = 1,        /* something went wrong while running */
+    EXIT_USAGE = 2,         /* the command line, or an input file written for it, is wrong */
+    EXIT_FILE = 3,          /* a file cannot be opened, or is damaged or no bundle */
+    EXIT_UNSUPPORTED = 4,   /* the bundle is well formed but cannot be run */
+    EXIT_TOO_LARGE = 5,     /* memory or context do not suffice */
+    EXIT_INTERRUPTED = 130, /* Ctrl-C; what was there has been printed */
+    EXIT_PIPE = 141         /* the reader of standard output went away */
 } exit_code;
 
 /* Writes to standard output and flushes. False once standard output has failed; output_finish then says so. */

@@ -21,7 +21,10 @@ void run_report_fini(run_report *r)
     buffer_fini(&r->steps);
 }
 
-size_t run_report_tokens(const run_report *r) { return r->ids.size / sizeof(int32_t); }
+size_t run_report_tokens(const run_report *r)
+{
+    return r->ids.size / sizeof(int32_t);
+}
 
 /* log softmax of one logit over all, at temperature 1. */
 static double log_probability(const float *logits, size_t n, int32_t id)
@@ -70,7 +73,7 @@ static void add_step(run_report *r, const lithe_token_event *event)
     json_write_key(&w, "id");
     json_write_i64(&w, event->id);
     json_write_key(&w, "logprob");
-    json_write_f64(&w, drawn ? log_probability(event->logits, event->vocab_size, event->id) : (double)NAN);
+    json_write_f32(&w, drawn ? (float)log_probability(event->logits, event->vocab_size, event->id) : NAN);
     json_write_key(&w, "top");
     json_begin_array(&w);
     for (size_t i = 0; i < n; i++) {
@@ -99,12 +102,21 @@ bool run_report_token(run_report *r, const lithe_token_event *event, bool keep_t
 }
 
 /* Rates and times are measured: three decimals are more than they hold. */
-static double rounded(double v) { return round(v * 1000) / 1000; }
+static double rounded(double v)
+{
+    return round(v * 1000) / 1000;
+}
 
 /* Tokens per second, or NaN (null in JSON) when there is nothing to divide by. */
-static double rate(size_t tokens, double seconds) { return seconds > 0 ? (double)tokens / seconds : (double)NAN; }
+static double rate(size_t tokens, double seconds)
+{
+    return seconds > 0 ? (double)tokens / seconds : (double)NAN;
+}
 
-static double prefill_rate(const run_report *r) { return rate(r->n_prompt, r->prefill_s); }
+static double prefill_rate(const run_report *r)
+{
+    return rate(r->n_prompt, r->prefill_s);
+}
 
 /* The first token comes out of the prefill; every later one cost a decode step. */
 static double decode_rate(const run_report *r)
@@ -256,8 +268,8 @@ void run_report_stats(const run_report *r, buffer *out)
                   (double)r->private_bytes / BYTES_PER_MB, (double)r->predicted_bytes / BYTES_PER_MB,
                   (double)info->mapped_bytes / BYTES_PER_MB);
     buffer_printf(out, "stop reason  %s\n", lithe_finish_name(r->finish));
-    buffer_printf(out, "sampler      temperature %g (%s), top-k %d (%s), top-p %g (%s), seed %llu (%s)\n", (double)s->temperature,
-                  source_name(from->temperature), (int)s->top_k, source_name(from->top_k), (double)s->top_p, source_name(from->top_p),
-                  (unsigned long long)s->seed, source_name(from->seed));
+    buffer_printf(out, "sampler      temperature %g (%s), top-k %d (%s), top-p %g (%s), seed %llu (%s)\n",
+                  (double)s->temperature, source_name(from->temperature), (int)s->top_k, source_name(from->top_k),
+                  (double)s->top_p, source_name(from->top_p), (unsigned long long)s->seed, source_name(from->seed));
     buffer_printf(out, "cpu          %u threads, %s; plan: %s\n", info->n_threads, features, info->plan);
 }

@@ -7,14 +7,14 @@
 
 typedef struct run_report {
     const lithe_model *model;
-    const int32_t *prompt;       /* [n_prompt] ids, start tokens included */
+    const int32_t *prompt; /* [n_prompt] ids, start tokens included */
     size_t n_prompt;
-    buffer ids;                  /* int32_t, as generated */
-    buffer text;                 /* only kept for JSON */
-    buffer steps;                /* JSON of the steps so far, comma-separated; only with --top */
-    uint32_t top;                /* N of --top; 0: no steps */
-    double prefill_s;            /* seconds; 0 if it did not end */
-    double first_token_s;        /* from prompt given to first token drawn; 0 if there was none */
+    buffer ids;           /* int32_t, as generated */
+    buffer text;          /* only kept for JSON */
+    buffer steps;         /* JSON of the steps so far, comma-separated; only with --top */
+    uint32_t top;         /* N of --top; 0: no steps */
+    double prefill_s;     /* seconds; 0 if it did not end */
+    double first_token_s; /* from prompt given to first token drawn; 0 if there was none */
     lithe_generate_result result;
     lithe_finish finish;
     uint64_t private_bytes, predicted_bytes;

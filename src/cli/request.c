@@ -14,7 +14,8 @@ typedef struct request_reader {
 
 static const char *kind_name(json_kind kind)
 {
-    static const char *const names[] = {"nothing", "null", "false", "true", "a number", "a string", "an array", "an object"};
+    static const char *const names[] = {"nothing",  "null",     "false",    "true",
+                                        "a number", "a string", "an array", "an object"};
     return (size_t)kind < sizeof names / sizeof *names ? names[kind] : "nothing";
 }
 
@@ -69,7 +70,8 @@ static lithe_status read_report(const request_reader *r, json_ref report, reques
         return wrong(r, report, "\"report\"", "an array of arrays of token ids");
     }
     if (json_count(r->doc, report) != n_steps) {
-        error_set(r->err, LITHE_E_ARGUMENT, "\"report\" has %zu lists, but there are %zu steps: one after the prefill, one per decoded id",
+        error_set(r->err, LITHE_E_ARGUMENT,
+                  "\"report\" has %zu lists, but there are %zu steps: one after the prefill, one per decoded id",
                   json_count(r->doc, report), n_steps);
         error_expected(r->err, "%zu lists", n_steps);
         return error_found(r->err, "%zu", json_count(r->doc, report));
@@ -104,7 +106,8 @@ static lithe_status check_keys(const request_reader *r)
             found = found || (strlen(known[i]) == key.size && memcmp(known[i], key.data, key.size) == 0);
         }
         if (!found) {
-            error_set(r->err, LITHE_E_ARGUMENT, "unknown key \"%.*s\"", (int)(key.size < 60 ? key.size : 60), (const char *)key.data);
+            error_set(r->err, LITHE_E_ARGUMENT, "unknown key \"%.*s\"", (int)(key.size < 60 ? key.size : 60),
+                      (const char *)key.data);
             return error_expected(r->err, "prefill, decode, report");
         }
     }
@@ -149,7 +152,8 @@ static lithe_status check_ids(const request_ids *list, uint32_t vocab_size, cons
 {
     for (size_t i = 0; i < list->n; i++) {
         if ((uint32_t)list->ids[i] >= vocab_size) {
-            error_set(err, LITHE_E_ARGUMENT, "%s[%zu] is %d, but the vocabulary has %u ids", what, i, (int)list->ids[i], vocab_size);
+            error_set(err, LITHE_E_ARGUMENT, "%s[%zu] is %d, but the vocabulary has %u ids", what, i, (int)list->ids[i],
+                      vocab_size);
             error_expected(err, "0 to %u", vocab_size - 1);
             return error_found(err, "%d", (int)list->ids[i]);
         }
@@ -171,4 +175,7 @@ lithe_status request_check(const request *r, uint32_t vocab_size, lithe_error *e
     return status;
 }
 
-void request_fini(request *r) { arena_fini(&r->memory); }
+void request_fini(request *r)
+{
+    arena_fini(&r->memory);
+}

@@ -8,12 +8,12 @@
 typedef struct request_ids {
     const int32_t *ids;
     size_t n;
-    bool all;              /* in a report: every logit */
+    bool all; /* in a report: every logit */
 } request_ids;
 
 typedef struct request {
     request_ids prefill, decode;
-    const request_ids *report;   /* [decode.n + 1]: the ids whose logits are wanted after each step */
+    const request_ids *report; /* [decode.n + 1]: the ids whose logits are wanted after each step */
     arena memory;
 } request;
 

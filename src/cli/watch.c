@@ -13,7 +13,7 @@ enum { WATCH_PERIOD_MS = 5 };
 
 struct watch {
     thread_handle *thread;
-    mutex *lock;             /* of session: it must not be destroyed while it is being cancelled */
+    mutex *lock; /* of session: it must not be destroyed while it is being cancelled */
     lithe_session *session;
     bool cancelled;
     bool sample_memory;
@@ -97,7 +97,10 @@ void watch_session(watch *w, lithe_session *session)
     mutex_unlock(w->lock);
 }
 
-bool watch_interrupted(void) { return atomic_load(&interrupted); }
+bool watch_interrupted(void)
+{
+    return atomic_load(&interrupted);
+}
 
 uint64_t watch_peak_memory(watch *w)
 {

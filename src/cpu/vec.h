@@ -30,8 +30,8 @@ typedef struct vec_kernels {
     float (*dot)(const float *a, const float *b, size_t n);
     float (*max)(const float *x, size_t n);          /* NaN if any is NaN */
     void (*f16_to_f32)(const uint16_t *x, float *out, size_t n);
-    /* out[i] = fma(a, x[i], out[i]) */
-    void (*axpy)(float a, const float *x, float *out, size_t n);
+    /* out[j] = sum over i < k of x[i * x_stride] * m[i * m_stride + j], in order of i, fused, from +0; j < n */
+    void (*vec_mat)(const float *x, size_t x_stride, const float *m, size_t m_stride, size_t k, float *out, size_t n);
     /* out[i] = fma(a[i], b[i], out[i]) */
     void (*mul_add)(const float *a, const float *b, float *out, size_t n);
     /* One token of the gated delta rule for one head, columns j < n of state rows `stride` floats apart (numerics.md, gated delta):

@@ -27,13 +27,13 @@ uint64_t lithe_model_memory_forecast(const lithe_model *m, uint32_t context)
     return model_bytes(m) + model_session_forecast(m, context);
 }
 
-/* The largest context whose forecast fits `bytes`, 0 if none. */
-static uint32_t fitting_context(const lithe_model *m, uint64_t bytes)
+/* The largest context whose forecast fits `limit` bytes, 0 if none. */
+static uint32_t fitting_context(const lithe_model *m, uint64_t limit)
 {
     uint32_t low = 0, high = m->info.context;
     while (low < high) {
         uint32_t middle = low + (high - low + 1) / 2;
-        if (model_session_forecast(m, middle) <= bytes)
+        if (model_session_forecast(m, middle) <= limit)
             low = middle;
         else
             high = middle - 1;

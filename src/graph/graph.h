@@ -55,8 +55,8 @@ typedef struct graph_attrs {
     int32_t axes[GRAPH_MAX_RANK];  /* reductions, SQUEEZE: sorted, not negative */
     uint32_t n_axes;
     int32_t perm[GRAPH_MAX_RANK];  /* TRANSPOSE */
-    int32_t begin[GRAPH_MAX_RANK]; /* SLICE, STRIDED_SLICE: first index of each input axis */
-    int32_t stride[GRAPH_MAX_RANK];/* STRIDED_SLICE: step of each input axis (1 for SLICE) */
+    int32_t begin[GRAPH_MAX_RANK]; /* SLICE: first index of each axis (output and input have one rank; a RESHAPE drops axes) */
+    int32_t stride[GRAPH_MAX_RANK];/* SLICE: step of each axis, not 0, may be negative */
     int32_t pads[GRAPH_MAX_RANK][2]; /* PAD: before and after */
     bool keep_dims;
     bool adj_x, adj_y;             /* BATCH_MATMUL */
@@ -89,7 +89,7 @@ typedef struct graph_node {
     bool dead;
     uint32_t source;               /* index of the node in the file's subgraph, for errors; GRAPH_NONE for made ones */
     uint32_t n_inputs, n_outputs;
-    uint32_t *inputs;              /* tensor indices; GRAPH_NONE: absent optional input */
+    uint32_t *inputs;              /* tensor indices; GRAPH_NONE: absent optional input (FULLY_CONNECTED and convolutions always have 3 inputs, RMS_NORM 2) */
     uint32_t *outputs;
     graph_attrs a;
     uint32_t scan;                 /* > 0: this node belongs to scan group `scan`: such nodes run token by token, in order (recurrences) */

@@ -43,9 +43,11 @@ static bool type_of(uint32_t file, graph_type *out)
     return false;
 }
 
-static lithe_status fail_tensor(importer *im, lithe_status code, const tflite_tensor *ft, const char *problem, const char *detail)
+static lithe_status fail_tensor(importer *im, lithe_status code, const tflite_tensor *ft, const char *problem)
 {
-    import_fail(im, code, GRAPH_NONE, NULL, "tensor '%s' %s%s", ft->name ? ft->name : "", problem, detail);
+    char shape[GRAPH_SHAPE_TEXT];
+    import_fail(im, code, GRAPH_NONE, NULL, "tensor '%s' (%s %s) %s", ft->name ? ft->name : "", tflite_type_name(ft->type),
+                graph_shape_text(shape, ft->rank, ft->dims), problem);
     error_tensor(im->err, "%s", ft->name ? ft->name : "");
     return code;
 }
@@ -55,20 +57,18 @@ static lithe_status make_tensor(importer *im, import_frame *f, const tflite_tens
     static const uint32_t nothing[4];
     graph_type type;
     uint64_t elements;
-    char shape[GRAPH_SHAPE_TEXT];
-    graph_shape_text(shape, ft->rank, ft->dims);
     if (!type_of(ft->type, &type)) {
-        return fail_tensor(im, LITHE_E_UNSUPPORTED, ft, "has a type that is not supported: ", tflite_type_name(ft->type));
+        return fail_tensor(im, LITHE_E_UNSUPPORTED, ft, "has a type that is not supported");
     }
     if (ft->has_dynamic_dims) {
-        return fail_tensor(im, LITHE_E_UNSUPPORTED, ft, "has a dynamic dimension: ", shape);
+        return fail_tensor(im, LITHE_E_UNSUPPORTED, ft, "has a dynamic dimension");
     }
     if (!graph_count(ft->rank, ft->dims, &elements)) {
-        return fail_tensor(im, LITHE_E_MODEL, ft, "has an impossible shape: ", shape);
+        return fail_tensor(im, LITHE_E_MODEL, ft, "has an impossible shape");
     }
     uint64_t needed = graph_type_bytes(type, elements);
     if (ft->data.data && ft->data.size < needed) {
-        return fail_tensor(im, LITHE_E_MODEL, ft, "has fewer bytes than its shape needs: ", shape);
+        return fail_tensor(im, LITHE_E_MODEL, ft, "has fewer bytes than its shape needs");
     }
     *out = graph_add_tensor(im->g, ft->name ? ft->name : "", type, ft->rank, ft->dims);
     if (*out == GRAPH_NONE) {
@@ -203,6 +203,23 @@ static lithe_status flatten_rows(op_build *b)
     return LITHE_OK;
 }
 
+/* A slice that drops axes keeps them in the IR, and a RESHAPE behind it drops them: which ones went would else be lost. */
+static lithe_status drop_axes(op_build *b, uint32_t *out)
+{
+    if (!b->dropped) {
+        return LITHE_OK;
+    }
+    const graph_tensor *y = &b->g->tensors[out[0]];
+    uint32_t full = graph_add_tensor(b->g, y->name, y->type, b->asked_rank, b->asked);
+    graph_node *n = full == GRAPH_NONE ? NULL : graph_add_node(b->g, OP_RESHAPE, &full, 1, out, 1);
+    if (!n) {
+        return error_memory(b->err, sizeof *n, "a node");
+    }
+    n->source = b->node;
+    out[0] = full;
+    return LITHE_OK;
+}
+
 /* Ops with optional inputs always have all of them in the IR, absent ones as GRAPH_NONE. */
 static void pad_inputs(op_build *b)
 {
@@ -239,12 +256,22 @@ lithe_status import_as(importer *im, import_frame *f, uint32_t i, const op_row *
         return status;
     }
     pad_inputs(&b);
+    uint32_t reshape = im->g->n_nodes;
+    status = drop_axes(&b, out);
+    if (status != LITHE_OK) {
+        return status;
+    }
     graph_node *n = graph_add_node(im->g, row->op, b.in, b.n_in, out, b.n_out);
     if (!n) {
         return error_memory(im->err, sizeof *n, "a node");
     }
     memcpy(&n->a, &b.a, sizeof n->a);
     n->source = b.node;
+    if (b.dropped) { /* the RESHAPE was made first */
+        graph_node slice = im->g->nodes[reshape + 1];
+        im->g->nodes[reshape + 1] = im->g->nodes[reshape];
+        im->g->nodes[reshape] = slice;
+    }
     return LITHE_OK;
 }
 

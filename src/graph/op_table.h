@@ -31,6 +31,7 @@ typedef struct op_build {
     graph_attrs a;
     uint32_t asked_rank;       /* from `read` to `shape`: sizes given by a parameter (new shape, multiples, slice sizes) */
     int32_t asked[GRAPH_MAX_RANK];
+    uint32_t dropped;          /* STRIDED_SLICE: bits of the axes of `asked` that the file's output lacks; a RESHAPE drops them */
     op_result result[2];       /* all outputs are like result[0], but for ops of two different outputs */
     lithe_error *err;
 } op_build;

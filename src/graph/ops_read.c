@@ -183,7 +183,7 @@ static lithe_status set_axes(op_build *b, const int64_t *given, uint32_t n)
     const graph_tensor *x = op_in(b, 0);
     bool has[GRAPH_MAX_RANK] = {false};
     for (uint32_t i = 0; i < n; i++) {
-        int32_t axis;
+        int32_t axis = 0;
         lithe_status status = set_axis(b, given[i], x ? x->rank : 0, &axis);
         if (status != LITHE_OK) {
             return status;
@@ -244,7 +244,7 @@ lithe_status op_read_expand_dims(op_build *b)
 {
     const graph_tensor *x = op_in(b, 0);
     int64_t given;
-    int32_t axis;
+    int32_t axis = 0;
     lithe_status status = take_exactly(b, 1, "the axis", 1, &given);
     if (status == LITHE_OK && (!x || x->rank >= GRAPH_MAX_RANK)) {
         status = op_fail(b, LITHE_E_UNSUPPORTED, "more than %d dimensions", GRAPH_MAX_RANK);
@@ -396,9 +396,8 @@ lithe_status op_read_strided_slice(op_build *b)
         }
         b->a.begin[i] = (int32_t)at;
         b->a.stride[i] = (int32_t)by;
-        if (!shrunk) {
-            b->asked[b->asked_rank++] = (int32_t)count;
-        }
+        b->asked[b->asked_rank++] = (int32_t)count;
+        b->dropped |= (uint32_t)shrunk << i;
     }
     return LITHE_OK;
 }

@@ -156,7 +156,17 @@ lithe_status op_shape_concat(op_build *b)
 }
 
 /* SLICE, STRIDED_SLICE: the reader has computed the shape. */
-lithe_status op_shape_asked(op_build *b) { return result_shape(b, op_in(b, 0)->type, b->asked_rank, b->asked); }
+lithe_status op_shape_asked(op_build *b)
+{
+    int32_t dims[GRAPH_MAX_RANK];
+    uint32_t n = 0;
+    for (uint32_t i = 0; i < b->asked_rank; i++) {
+        if (!(b->dropped >> i & 1)) {
+            dims[n++] = b->asked[i];
+        }
+    }
+    return result_shape(b, op_in(b, 0)->type, n, dims);
+}
 
 lithe_status op_shape_pack(op_build *b)
 {

@@ -95,9 +95,9 @@ static bool alias_outputs(planner *pl, const graph_node *n)
 {
     plan_value *values = pl->p->values;
     if (n->op == OP_RESHAPE) {
-        uint64_t bytes = values[n->outputs[0]].row_bytes;
+        uint64_t row = values[n->outputs[0]].row_bytes;
         values[n->outputs[0]] = values[n->inputs[0]];
-        if (values[n->inputs[0]].place != PLAN_ARENA) values[n->outputs[0]].row_bytes = bytes;
+        if (values[n->inputs[0]].place != PLAN_ARENA) values[n->outputs[0]].row_bytes = row;
         pl->root[n->outputs[0]] = pl->root[n->inputs[0]];
         return true;
     }
@@ -139,15 +139,15 @@ static void find_last_uses(planner *pl)
 }
 
 /* Best fit; ranges are kept in order of offset. */
-static uint64_t space_take(space *s, uint64_t bytes)
+static uint64_t space_take(space *s, uint64_t size)
 {
     uint32_t best = UINT32_MAX;
     for (uint32_t i = 0; i < s->n_free; i++)
-        if (s->free[i].bytes >= bytes && (best == UINT32_MAX || s->free[i].bytes < s->free[best].bytes)) best = i;
+        if (s->free[i].bytes >= size && (best == UINT32_MAX || s->free[i].bytes < s->free[best].bytes)) best = i;
     if (best != UINT32_MAX) {
         uint64_t at = s->free[best].offset;
-        s->free[best].offset += bytes;
-        s->free[best].bytes -= bytes;
+        s->free[best].offset += size;
+        s->free[best].bytes -= size;
         if (!s->free[best].bytes) {
             memmove(&s->free[best], &s->free[best + 1], (s->n_free - best - 1) * sizeof *s->free);
             s->n_free--;
@@ -157,32 +157,32 @@ static uint64_t space_take(space *s, uint64_t bytes)
     /* a free range at the end grows */
     if (s->n_free && s->free[s->n_free - 1].offset + s->free[s->n_free - 1].bytes == s->end) {
         uint64_t at = s->free[--s->n_free].offset;
-        s->end = at + bytes;
+        s->end = at + size;
         return at;
     }
     uint64_t at = s->end;
-    s->end += bytes;
+    s->end += size;
     return at;
 }
 
-static void space_give(space *s, uint64_t offset, uint64_t bytes)
+static void space_give(space *s, uint64_t offset, uint64_t size)
 {
     uint32_t i = 0;
     while (i < s->n_free && s->free[i].offset < offset) i++;
     bool joins_before = i > 0 && s->free[i - 1].offset + s->free[i - 1].bytes == offset;
-    bool joins_after = i < s->n_free && offset + bytes == s->free[i].offset;
+    bool joins_after = i < s->n_free && offset + size == s->free[i].offset;
     if (joins_before && joins_after) {
-        s->free[i - 1].bytes += bytes + s->free[i].bytes;
+        s->free[i - 1].bytes += size + s->free[i].bytes;
         memmove(&s->free[i], &s->free[i + 1], (s->n_free - i - 1) * sizeof *s->free);
         s->n_free--;
     } else if (joins_before) {
-        s->free[i - 1].bytes += bytes;
+        s->free[i - 1].bytes += size;
     } else if (joins_after) {
         s->free[i].offset = offset;
-        s->free[i].bytes += bytes;
+        s->free[i].bytes += size;
     } else {
         memmove(&s->free[i + 1], &s->free[i], (s->n_free - i) * sizeof *s->free);
-        s->free[i] = (free_range){offset, bytes};
+        s->free[i] = (free_range){offset, size};
         s->n_free++;
     }
 }

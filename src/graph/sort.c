@@ -9,6 +9,7 @@ enum { NEW, OPEN, DONE };
 
 typedef struct sorter {
     graph *g;
+    arena scratch;
     uint32_t n_units;
     uint32_t *unit_of;       /* [n_nodes] */
     uint32_t *first, *next;  /* members of a unit in their old order: first[unit], next[node] */
@@ -100,8 +101,8 @@ static bool make_units(sorter *s)
     for (uint32_t i = 0; i < g->n_nodes; i++) {
         n_groups = g->nodes[i].scan > n_groups ? g->nodes[i].scan : n_groups;
     }
-    uint32_t *group_unit = ARENA_ARRAY(g->arena, uint32_t, (size_t)n_groups + 1);
-    uint32_t *last = ARENA_ARRAY(g->arena, uint32_t, g->n_nodes);
+    uint32_t *group_unit = ARENA_ARRAY(&s->scratch, uint32_t, (size_t)n_groups + 1);
+    uint32_t *last = ARENA_ARRAY(&s->scratch, uint32_t, g->n_nodes);
     if (!group_unit || !last) {
         return false;
     }
@@ -125,70 +126,137 @@ static bool make_units(sorter *s)
     return true;
 }
 
-static bool sorter_init(sorter *s, graph *g)
+static bool find_writers(sorter *s)
 {
-    size_t n = g->n_nodes;
-    *s = (sorter){.g = g};
-    s->unit_of = ARENA_ARRAY(g->arena, uint32_t, n);
-    s->first = ARENA_ARRAY(g->arena, uint32_t, n);
-    s->next = ARENA_ARRAY(g->arena, uint32_t, n);
-    s->state = ARENA_ARRAY(g->arena, uint8_t, n);
-    s->stack = ARENA_ARRAY(g->arena, uint32_t, n);
-    s->node_at = ARENA_ARRAY(g->arena, uint32_t, n);
-    s->edge_at = ARENA_ARRAY(g->arena, uint32_t, n);
-    s->order = ARENA_ARRAY(g->arena, uint32_t, n);
-    s->writer = ARENA_ARRAY(g->arena, uint32_t, g->n_states);
-    if (!s->unit_of || !s->first || !s->next || !s->state || !s->stack || !s->node_at || !s->edge_at || !s->order || !s->writer) {
-        return false;
-    }
-    for (uint32_t i = 0; i < g->n_states; i++) {
+    const graph *g = s->g;
+    s->writer = ARENA_ARRAY(&s->scratch, uint32_t, g->n_states);
+    for (uint32_t i = 0; s->writer && i < g->n_states; i++) {
         s->writer[i] = GRAPH_NONE;
     }
-    for (uint32_t i = 0; i < g->n_nodes; i++) {
+    for (uint32_t i = 0; s->writer && i < g->n_nodes; i++) {
         const graph_node *a = &g->nodes[i];
         if (!a->dead && a->op == OP_ATTENTION && a->inputs[1] != GRAPH_NONE) {
             s->writer[a->a.k_state] = s->writer[a->a.v_state] = i;
         }
     }
-    return make_units(s);
+    return s->writer != NULL;
 }
 
-lithe_status graph_sort(graph *g, lithe_error *err)
+/* True if nodes need no moving: what each needs comes before it, and scan groups are together. Most passes leave it so. */
+static bool is_sorted(const sorter *s)
 {
-    sorter s;
-    graph_index(g);
-    graph_node *sorted = ARENA_ARRAY(g->arena, graph_node, g->n_nodes);
-    uint32_t *units = ARENA_ARRAY(g->arena, uint32_t, g->n_nodes);
-    if (!sorted || !units || !sorter_init(&s, g)) {
-        return error_memory(err, (uint64_t)g->n_nodes * sizeof *sorted, "sorting a graph");
+    const graph *g = s->g;
+    uint32_t scan = 0, largest = 0;
+    for (uint32_t i = 0; i < g->n_nodes; i++) {
+        const graph_node *n = &g->nodes[i];
+        uint32_t dep;
+        for (uint32_t e = 0; !n->dead && dependency(s, n, i, e, &dep); e++) {
+            if (dep != GRAPH_NONE && dep >= i && !g->nodes[dep].dead) {
+                return false;
+            }
+        }
+        if (!n->dead && n->scan != scan) { /* a group that comes later must be one with a larger number, else it may be a second part */
+            if (n->scan && n->scan <= largest) {
+                return false;
+            }
+            scan = n->scan;
+            largest = scan > largest ? scan : largest;
+        }
     }
-    for (uint32_t u = 0; u < s.n_units; u++) {
-        lithe_status status = visit(&s, u, err);
+    return true;
+}
+
+static void compact(graph *g)
+{
+    uint32_t n = 0;
+    for (uint32_t i = 0; i < g->n_nodes; i++) {
+        if (!g->nodes[i].dead) {
+            if (n != i) {
+                memcpy(&g->nodes[n], &g->nodes[i], sizeof *g->nodes);
+            }
+            n++;
+        }
+    }
+    g->n_nodes = n;
+    graph_index(g);
+}
+
+static bool sorter_init(sorter *s)
+{
+    size_t n = s->g->n_nodes;
+    s->unit_of = ARENA_ARRAY(&s->scratch, uint32_t, n);
+    s->first = ARENA_ARRAY(&s->scratch, uint32_t, n);
+    s->next = ARENA_ARRAY(&s->scratch, uint32_t, n);
+    s->state = ARENA_ARRAY(&s->scratch, uint8_t, n);
+    s->stack = ARENA_ARRAY(&s->scratch, uint32_t, n);
+    s->node_at = ARENA_ARRAY(&s->scratch, uint32_t, n);
+    s->edge_at = ARENA_ARRAY(&s->scratch, uint32_t, n);
+    s->order = ARENA_ARRAY(&s->scratch, uint32_t, n);
+    return s->unit_of && s->first && s->next && s->state && s->stack && s->node_at && s->edge_at && s->order && make_units(s);
+}
+
+/* Orders units, then the nodes in each; s->order gets nodes. */
+static lithe_status find_order(sorter *s, uint32_t *units, lithe_error *err)
+{
+    for (uint32_t u = 0; u < s->n_units; u++) {
+        lithe_status status = visit(s, u, err);
         if (status != LITHE_OK) {
             return status;
         }
     }
-    if (s.n_units) {
-        memcpy(units, s.order, s.n_units * sizeof *units);
+    if (s->n_units) {
+        memcpy(units, s->order, s->n_units * sizeof *units);
     }
-    memset(s.state, NEW, g->n_nodes);
-    s.ignore_units = true;
-    s.n_order = 0;
-    for (uint32_t i = 0; i < s.n_units; i++) {
-        s.only_unit = units[i];
-        for (uint32_t node = s.first[units[i]]; node != GRAPH_NONE; node = s.next[node]) {
-            lithe_status status = visit(&s, node, err);
+    memset(s->state, NEW, s->g->n_nodes);
+    s->ignore_units = true;
+    s->n_order = 0;
+    for (uint32_t i = 0; i < s->n_units; i++) {
+        s->only_unit = units[i];
+        for (uint32_t node = s->first[units[i]]; node != GRAPH_NONE; node = s->next[node]) {
+            lithe_status status = visit(s, node, err);
             if (status != LITHE_OK) {
                 return status;
             }
         }
     }
-    for (uint32_t i = 0; i < s.n_order; i++) {
-        memcpy(&sorted[i], &g->nodes[s.order[i]], sizeof *sorted);
+    return LITHE_OK;
+}
+
+static lithe_status move_nodes(sorter *s, lithe_error *err)
+{
+    graph *g = s->g;
+    graph_node *sorted = ARENA_ARRAY(g->arena, graph_node, g->n_nodes);
+    uint32_t *units = ARENA_ARRAY(&s->scratch, uint32_t, g->n_nodes);
+    if (!sorted || !units || !sorter_init(s)) {
+        return error_memory(err, (uint64_t)g->n_nodes * sizeof *sorted, "sorting a graph");
+    }
+    lithe_status status = find_order(s, units, err);
+    if (status != LITHE_OK) {
+        return status;
+    }
+    for (uint32_t i = 0; i < s->n_order; i++) {
+        memcpy(&sorted[i], &g->nodes[s->order[i]], sizeof *sorted);
     }
     g->nodes = sorted;
     g->nodes_capacity = g->n_nodes;
-    g->n_nodes = s.n_order;
+    g->n_nodes = s->n_order;
     graph_index(g);
     return LITHE_OK;
+}
+
+lithe_status graph_sort(graph *g, lithe_error *err)
+{
+    sorter s = {.g = g};
+    lithe_status status = LITHE_OK;
+    arena_init(&s.scratch, 0);
+    graph_index(g);
+    if (!find_writers(&s)) {
+        status = error_memory(err, g->n_states * sizeof *s.writer, "sorting a graph");
+    } else if (is_sorted(&s)) {
+        compact(g);
+    } else {
+        status = move_nodes(&s, err);
+    }
+    arena_fini(&s.scratch);
+    return status;
 }

@@ -17,6 +17,7 @@ for name in COMMANDS:
     check(text.startswith(f"usage: lithe {name} "), f"{name} --help starts {text[:60]!r}")
     equal(good("help", name).text, text, f"help {name}")
     equal(good(name, "model.litertlm", "-h").text, text, f"{name} -h behind arguments")
+    equal(good(name, "-qh").text, text, f"{name} -h behind a letter")
     check(all(len(line) <= 120 for line in text.splitlines()), f"{name} --help has lines over 120 columns")
 check("report" in good("debug", "logits", "--help").text, "debug logits --help does not explain the request")
 for option in ("--raw", "-f, --file", "-n, --max-tokens", "--threads", "--temperature", "--top-k", "--top-p", "--seed", "--context",

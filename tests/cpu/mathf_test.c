@@ -77,7 +77,7 @@ static void test_errors(void **state)
 {
     (void)state;
     const range_case cases[] = {
-        {"exp", mathf_exp, exp, 1.0, 0.0f, INFINITY, 0.0f},
+        {"exp", mathf_exp, exp, 1.05, 0.0f, INFINITY, 0.0f},
         {"expm1", mathf_expm1, expm1, 1.5, 0.0f, INFINITY, 0.0f},
         {"log", mathf_log, log, 1.0, 0.0f, INFINITY, 0.0f},
         {"tanh", mathf_tanh, tanh, 1.5, 0.0f, INFINITY, 0.0f},

@@ -92,7 +92,6 @@ static void compare_elementwise(size_t n, int kind)
         COMPARE(unary[op], k->unary[op](a, out, n));
     for (uint32_t gate = 0; gate < 3; gate++)
         COMPARE("gated", k->gated(gate, a, b, out, n));
-    COMPARE("axpy", k->axpy(b[0], a, out, n));
     COMPARE("mul_add", k->mul_add(a, b, out, n));
     COMPARE("f16_to_f32", k->f16_to_f32((const uint16_t *)(const void *)a, out, n));
 }
@@ -108,6 +107,7 @@ static void compare_rows(size_t n, int kind)
     COMPARE("sum", *out = k->sum(a, n));
     COMPARE("dot", *out = k->dot(a, b, n));
     COMPARE("max", *out = k->max(a, n));
+    COMPARE("vec_mat", k->vec_mat(a, 3, b, MAX_N, ROWS - 1, out, n));
     COMPARE("delta_step", k->delta_step(a, b, w, 0.5f, 0.9f, out, MAX_N, ROWS - 1, n, out + (ROWS - 1) * MAX_N));
     COMPARE("add in place", (memcpy(out, a, n * sizeof(float)), k->binary[VEC_ADD](out, b, out, n, 0, 0)));
 }
@@ -210,6 +210,7 @@ static void bench(const vec_kernels *k)
     BENCH("softmax", k->softmax(x, 1.0f, out, 2048));
     BENCH("dot", sink = k->dot(x, y, 2048));
     BENCH("sum", sink = k->sum(x, 2048));
+    BENCH("vec_mat/2", k->vec_mat(x, 1, state, 64, 64, out, 64));
     BENCH("delta/2", k->delta_step(x, y, x, 0.01f, 0.9f, state, 64, 64, 64, out));
     (void)sink;
 }

@@ -43,13 +43,18 @@ const char *toy_text(arena *a, const char *fmt, ...)
     return copy;
 }
 
-static void *copy_of(arena *a, const void *data, size_t bytes)
+static void *copy_of(arena *a, const void *data, size_t size)
 {
-    void *p = toy_alloc(a, bytes ? bytes : 1, 1);
-    if (bytes) {
-        memcpy(p, data, bytes);
+    void *p = toy_alloc(a, size ? size : 1, 1);
+    if (size) {
+        memcpy(p, data, size);
     }
     return p;
+}
+
+void toy_model_init(toy_model *m, arena *a)
+{
+    *m = (toy_model){.arena = a, .n_subgraphs = TOY_SIGNATURES};
 }
 
 void toy_graph_init(toy_graph *g, toy_model *m)
@@ -146,13 +151,13 @@ static int32_t find_constant(const toy_graph *g, const tflite_tensor *like)
 static int32_t constant(toy_graph *g, uint32_t type, toy_shape shape, const void *values)
 {
     tflite_tensor t = shaped(type, shape);
-    size_t bytes = (size_t)elements(shape) * 4;
-    t.data = (struct bytes){values, bytes};
+    size_t size = (size_t)elements(shape) * 4;
+    t.data = (bytes){values, size};
     int32_t found = find_constant(g, &t);
     if (found >= 0) {
         return found;
     }
-    t.data.data = copy_of(g->arena, values, bytes);
+    t.data.data = copy_of(g->arena, values, size);
     return toy_tensor(g, t);
 }
 
@@ -328,7 +333,7 @@ static uint32_t rms_norm_impl(toy_model *m, toy_shape shape, float epsilon)
     int32_t sum = toy_binary(&g, OP_ADD, mean, toy_f32(&g, epsilon));
     int32_t scale = toy_unary(&g, OP_RSQRT, toy_reshape(&g, sum, column));
     toy_output(&g, "y", toy_binary(&g, OP_MUL, toy_binary(&g, OP_MUL, x, scale), w));
-    return toy_finish(&g, toy_text(m->arena, "odml.rms_norm.impl_%lu", (unsigned long)m->n_subgraphs), NULL);
+    return toy_finish(&g, toy_text(m->arena, "odml.rms_norm.impl_%lu", (unsigned long)m->n_subgraphs));
 }
 
 int32_t toy_rms_norm(toy_graph *g, int32_t x, const float *weight, float epsilon)
@@ -354,41 +359,44 @@ void toy_custom(toy_graph *g, const char *code, bytes options, const int32_t *in
     op->custom_options = options;
 }
 
-static void add_signature(toy_graph *g, const char *key, uint32_t subgraph)
+static void place(toy_graph *g, uint32_t index, const char *name)
+{
+    g->model->subgraphs[index] =
+        (tflite_source_subgraph){.name = name,
+                                 .tensors = g->tensors,
+                                 .n_tensors = g->n_tensors,
+                                 .inputs = copy_of(g->arena, g->inputs, g->n_inputs * sizeof *g->inputs),
+                                 .n_inputs = g->n_inputs,
+                                 .outputs = copy_of(g->arena, g->outputs, g->n_outputs * sizeof *g->outputs),
+                                 .n_outputs = g->n_outputs,
+                                 .ops = g->ops,
+                                 .n_ops = g->n_ops};
+}
+
+uint32_t toy_finish(toy_graph *g, const char *name)
+{
+    if (g->model->n_subgraphs == TOY_MAX_SUBGRAPHS) {
+        toy_fail("too many subgraphs");
+    }
+    place(g, g->model->n_subgraphs, name);
+    return g->model->n_subgraphs++;
+}
+
+void toy_finish_signature(toy_graph *g, const char *key)
 {
     toy_model *m = g->model;
-    if (m->n_signatures == sizeof m->signatures / sizeof *m->signatures) {
+    if (m->n_signatures == TOY_SIGNATURES) {
         toy_fail("too many signatures");
     }
-    m->signatures[m->n_signatures++] =
+    place(g, m->n_signatures, key);
+    m->signatures[m->n_signatures] =
         (tflite_signature){.key = key,
-                           .subgraph = subgraph,
+                           .subgraph = m->n_signatures,
                            .input_names = copy_of(g->arena, g->input_names, g->n_inputs * sizeof *g->input_names),
                            .output_names = copy_of(g->arena, g->output_names, g->n_outputs * sizeof *g->output_names),
                            .input_tensors = copy_of(g->arena, g->inputs, g->n_inputs * sizeof *g->inputs),
                            .output_tensors = copy_of(g->arena, g->outputs, g->n_outputs * sizeof *g->outputs),
                            .n_inputs = g->n_inputs,
                            .n_outputs = g->n_outputs};
-}
-
-uint32_t toy_finish(toy_graph *g, const char *name, const char *key)
-{
-    toy_model *m = g->model;
-    if (m->n_subgraphs == TOY_MAX_SUBGRAPHS) {
-        toy_fail("too many subgraphs");
-    }
-    uint32_t index = m->n_subgraphs++;
-    m->subgraphs[index] = (tflite_source_subgraph){.name = name,
-                                                   .tensors = g->tensors,
-                                                   .n_tensors = g->n_tensors,
-                                                   .inputs = copy_of(g->arena, g->inputs, g->n_inputs * sizeof *g->inputs),
-                                                   .n_inputs = g->n_inputs,
-                                                   .outputs = copy_of(g->arena, g->outputs, g->n_outputs * sizeof *g->outputs),
-                                                   .n_outputs = g->n_outputs,
-                                                   .ops = g->ops,
-                                                   .n_ops = g->n_ops};
-    if (key) {
-        add_signature(g, key, index);
-    }
-    return index;
+    m->n_signatures++;
 }

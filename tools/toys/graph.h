@@ -15,6 +15,7 @@ enum toy_op {
 
 #define TOY_MAX_SUBGRAPHS 64
 #define TOY_MAX_IO 16
+#define TOY_SIGNATURES 3
 
 typedef struct toy_shape {
     uint32_t rank;
@@ -30,9 +31,10 @@ typedef struct toy_model {
     arena *arena;
     tflite_source_subgraph subgraphs[TOY_MAX_SUBGRAPHS];
     uint32_t n_subgraphs;
-    tflite_signature signatures[4];
+    tflite_signature signatures[TOY_SIGNATURES];
     uint32_t n_signatures;
 } toy_model;
+void toy_model_init(toy_model *m, arena *a);
 
 typedef struct toy_graph {
     toy_model *model;
@@ -62,7 +64,8 @@ int32_t toy_f32s(toy_graph *g, toy_shape shape, const float *values);   /* `valu
 int32_t toy_f32(toy_graph *g, float value);
 int32_t toy_tensor(toy_graph *g, tflite_tensor t);
 
-/* Ops. Each returns its (first) output. */
+/* Ops. Each returns its (first) output. C leaves the order of a call's arguments open: at most one of them may add to the graph, or
+ * compilers make different files. */
 int32_t toy_op(toy_graph *g, uint32_t builtin, uint32_t type, toy_shape out, const int32_t *inputs, uint32_t n_inputs);
 int32_t toy_op_with(toy_graph *g, uint32_t builtin, uint32_t type, toy_shape out, const int32_t *inputs, uint32_t n_inputs,
                     uint8_t options_type, const tflite_source_field *fields, uint32_t n_fields);
@@ -82,7 +85,9 @@ int32_t toy_rms_norm(toy_graph *g, int32_t x, const float *weight, float epsilon
 void toy_custom(toy_graph *g, const char *code, bytes options, const int32_t *inputs, uint32_t n_inputs, const toy_shape *shapes,
                 int32_t *out, uint32_t n_outputs);
 
-/* Adds the graph to its model, as a signature if `key` is not NULL. Returns the subgraph's index. */
-uint32_t toy_finish(toy_graph *g, const char *name, const char *key);
+/* Adds the graph to its model and returns the subgraph's index. */
+uint32_t toy_finish(toy_graph *g, const char *name);
+/* The same as a signature, at the next of the places that come first: readers take subgraph 0 for the main one. */
+void toy_finish_signature(toy_graph *g, const char *key);
 
 #endif

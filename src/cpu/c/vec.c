@@ -105,10 +105,13 @@ static void f16_to_f32_c(const uint16_t *x, float *out, size_t n)
         out[i] = f16_to_float(x[i]);
 }
 
-static void axpy_c(float a, const float *x, float *out, size_t n)
+static void vec_mat_c(const float *x, size_t x_stride, const float *m, size_t m_stride, size_t k, float *out, size_t n)
 {
-    for (size_t i = 0; i < n; i++)
-        out[i] = fmaf(a, x[i], out[i]);
+    for (size_t j = 0; j < n; j++)
+        out[j] = 0.0f;
+    for (size_t i = 0; i < k; i++)
+        for (size_t j = 0; j < n; j++)
+            out[j] = fmaf(x[i * x_stride], m[i * m_stride + j], out[j]);
 }
 
 static void mul_add_c(const float *a, const float *b, float *out, size_t n)
@@ -154,7 +157,7 @@ void vec_kernels_init_c(vec_kernels *k)
         .dot = dot_c,
         .max = max_c,
         .f16_to_f32 = f16_to_f32_c,
-        .axpy = axpy_c,
+        .vec_mat = vec_mat_c,
         .mul_add = mul_add_c,
         .delta_step = delta_step_c,
     };

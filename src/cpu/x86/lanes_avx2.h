@@ -24,6 +24,17 @@ static inline float lanes_join_avx2(__m256 lo, __m256 hi)
     return lanes_join8_avx2(_mm256_add_ps(lo, hi));
 }
 
+/* Four sums of eight lanes each, joined together: { a, b, c, d }. */
+static inline __m128 lanes_join8x4_avx2(__m256 a, __m256 b, __m256 c, __m256 d)
+{
+    const __m256 ab = _mm256_add_ps(_mm256_permute2f128_ps(a, b, 0x20), _mm256_permute2f128_ps(a, b, 0x31));
+    const __m256 cd = _mm256_add_ps(_mm256_permute2f128_ps(c, d, 0x20), _mm256_permute2f128_ps(c, d, 0x31));
+    /* { a0 a1 c0 c1 | b0 b1 d0 d1 } */
+    const __m256 s = _mm256_add_ps(_mm256_shuffle_ps(ab, cd, 0x44), _mm256_shuffle_ps(ab, cd, 0xee));
+    const __m256 t = _mm256_hadd_ps(s, s);
+    return _mm_unpacklo_ps(_mm256_castps256_ps128(t), _mm256_extractf128_ps(t, 1));
+}
+
 /* All ones in the first n of 8 elements, n <= 8. */
 static inline __m256i lanes_mask_avx2(size_t n)
 {

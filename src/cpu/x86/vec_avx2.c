@@ -179,11 +179,31 @@ static void f16_to_f32_avx2(const uint16_t *x, float *out, size_t n)
         out[i] = f16_to_float(x[i]);
 }
 
-static void axpy_avx2(float a, const float *x, float *out, size_t n)
+/* `count` registers of columns, the last one with `last` of 8 columns. */
+static inline __attribute__((always_inline)) void vec_mat_columns(const float *x, size_t x_stride, const float *m, size_t m_stride, size_t k,
+                                                                  float *out, const int count, size_t last)
 {
-    const __m256 va = _mm256_set1_ps(a);
-    for (size_t i = 0; i < n; i += 8)
-        store_n(out + i, n - i, _mm256_fmadd_ps(va, load_n(x + i, n - i), load_n(out + i, n - i)));
+    __m256 sum[8];
+    for (int c = 0; c < count; c++)
+        sum[c] = _mm256_setzero_ps();
+    for (size_t i = 0; i < k; i++) {
+        const __m256 xi = _mm256_set1_ps(x[i * x_stride]);
+        for (int c = 0; c < count; c++)
+            sum[c] = _mm256_fmadd_ps(xi, load_n(m + i * m_stride + 8 * c, c == count - 1 ? last : 8), sum[c]);
+    }
+    for (int c = 0; c < count; c++)
+        store_n(out + 8 * c, c == count - 1 ? last : 8, sum[c]);
+}
+
+static void vec_mat_avx2(const float *x, size_t x_stride, const float *m, size_t m_stride, size_t k, float *out, size_t n)
+{
+    size_t j = 0;
+    for (; j + 64 <= n; j += 64)
+        vec_mat_columns(x, x_stride, m + j, m_stride, k, out + j, 8, 8);
+    for (; j + 8 <= n; j += 8)
+        vec_mat_columns(x, x_stride, m + j, m_stride, k, out + j, 1, 8);
+    if (j < n)
+        vec_mat_columns(x, x_stride, m + j, m_stride, k, out + j, 1, n - j);
 }
 
 static void mul_add_avx2(const float *a, const float *b, float *out, size_t n)
@@ -259,7 +279,7 @@ void vec_kernels_init_avx2(vec_kernels *k)
         .dot = dot_avx2,
         .max = max_avx2,
         .f16_to_f32 = f16_to_f32_avx2,
-        .axpy = axpy_avx2,
+        .vec_mat = vec_mat_avx2,
         .mul_add = mul_add_avx2,
         .delta_step = delta_step_avx2,
     };

@@ -1,0 +1,21 @@
+# The toy bundles of tools/make_toys.c: written once into <build>/toys before the tests that may want them, which find them there
+# through LITHE_BUILD_DIR.
+if(NOT TARGET tools_make_toys)
+  return()
+endif()
+file(GLOB toy_sources CONFIGURE_DEPENDS ${CMAKE_CURRENT_SOURCE_DIR}/tools/toys/*.c)
+target_sources(tools_make_toys PRIVATE ${toy_sources})
+target_include_directories(tools_make_toys PRIVATE ${CMAKE_CURRENT_SOURCE_DIR}/tools)
+set(toys_dir ${CMAKE_CURRENT_BINARY_DIR}/toys)
+file(MAKE_DIRECTORY ${toys_dir})
+
+if(LITHE_BUILD_TESTS)
+  get_property(tests DIRECTORY PROPERTY TESTS)
+  foreach(test IN LISTS tests)
+    if(NOT test MATCHES "^(base|text|fuzz|layering)_")
+      set_property(TEST ${test} APPEND PROPERTY FIXTURES_REQUIRED toys)
+    endif()
+  endforeach()
+  add_test(NAME toys COMMAND tools_make_toys ${toys_dir})
+  set_tests_properties(toys PROPERTIES FIXTURES_SETUP toys LABELS bundle)
+endif()
