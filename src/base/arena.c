@@ -5,7 +5,7 @@
 #include <stdalign.h>
 #include <stdlib.h>
 
-enum { ALIGNMENT = 16, FIRST_BLOCK_BYTES = 16 * 1024, LARGEST_BLOCK_BYTES = 1024 * 1024 };
+enum { ALIGNMENT = 16, FIRST_BLOCK_BYTES = 16 * 1024, LARGEST_BLOCK_BYTES = 256 * 1024 };
 
 struct arena_block {
     arena_block *next;

@@ -190,6 +190,18 @@ static lithe_status encode(const lithe_model *model, const tokenize_options *o, 
     return status;
 }
 
+/* The library leaves out what it does not know; here an id that does not exist is a mistake to be told. */
+static lithe_status check_ids(const lithe_model *model, const id_list *list, lithe_error *err)
+{
+    for (size_t i = 0; i < list->n; i++) {
+        size_t size = 0;
+        if (!lithe_token_piece(model, list->ids[i], &size)) {
+            return error_set(err, LITHE_E_ARGUMENT, "the tokenizer has no token with id %d", (int)list->ids[i]);
+        }
+    }
+    return LITHE_OK;
+}
+
 /* The text and nothing else, so that it can be compared; a terminal gets a newline to stay readable. */
 static lithe_status decode(const lithe_model *model, const tokenize_options *o, const char *text, size_t size,
                            buffer *out, lithe_error *err)
@@ -199,6 +211,9 @@ static lithe_status decode(const lithe_model *model, const tokenize_options *o, 
     buffer decoded;
     buffer_init(&decoded);
     lithe_status status = read_ids(text, size, &list, err);
+    if (!status) {
+        status = check_ids(model, &list, err);
+    }
     if (!status) {
         status = lithe_detokenize(model, list.ids, list.n, o->special, NULL, 0, &need, err);
     }

@@ -176,7 +176,11 @@ static void json_token_union(json_writer *j, const char *key, const token_union 
 
 static void text_token_union(buffer *out, const token_union *u)
 {
-    if (u->text) buffer_printf(out, "\"%s\"", u->text);
+    if (u->text) {
+        json_writer j;   /* quoted, with control characters escaped */
+        json_writer_init(&j, out, false);
+        json_write_cstring(&j, u->text);
+    }
     if (!u->text && !u->n_ids) buffer_string(out, "none");
     for (size_t i = 0; i < u->n_ids; i++) buffer_printf(out, "%s%d", i ? " " : "", u->ids[i]);
 }
@@ -501,7 +505,7 @@ lithe_status lithe_inspect(const char *path, const lithe_inspect_options *option
     inspector in = {.o = options ? options : &none, .write = write, .user = user};
     lithe_status st = bundle_open(&in.b, path, err);
     if (st) return st;
-    arena_init(&in.arena, 256 * 1024);
+    arena_init(&in.arena, 64 * 1024);
     buffer_init(&in.out);
     json_writer_init(&in.j, &in.out, true);
     st = inspect_bundle(&in, err);

@@ -309,7 +309,7 @@ lithe_status lithe_model_open(const char *path, const lithe_model_options *optio
     if (!path || !out) return error_set(err, LITHE_E_ARGUMENT, "lithe_model_open needs a path and a place for the model");
     lithe_model *m = calloc(1, sizeof *m);
     if (!m) return error_memory(err, sizeof *m, "a model");
-    arena_init(&m->arena, 256 * 1024);
+    arena_init(&m->arena, 64 * 1024);
     process_memory before;
     process_memory_get(&before);
     m->base_bytes = before.anon;

@@ -43,11 +43,14 @@ static uint64_t work_forecast(const lithe_model *m, uint32_t rows, uint32_t cont
     uint32_t threads = m->info.n_threads, n = plan_rows(m, rows);
     uint64_t work = exec_memory(m->decode.exec, n, 1, threads, context);
     *in = inputs_bytes(&m->decode, n);
+    uint32_t fed = rows;
     for (uint32_t i = 0; i < m->n_ladder; i++) {
-        work = max_u64(work, exec_memory(m->ladder[i]->exec, 1, 1, threads, context));
-        *in = max_u64(*in, inputs_bytes(m->ladder[i], 1));
+        const program *p = m->ladder[i];
+        if (p->length > context && i + 1 < m->n_ladder) continue;   /* never chosen: see next_exported */
+        work = max_u64(work, exec_memory(p->exec, 1, 1, threads, context));
+        *in = max_u64(*in, inputs_bytes(p, 1));
+        fed = max_u32(fed, p->length);
     }
-    uint32_t fed = m->any_length || !m->n_ladder ? rows : max_u32(rows, m->ladder[0]->length);
     for (uint32_t i = 0; i < m->n_feeders; i++) {
         work = max_u64(work, exec_memory(m->feeders[i].program.exec, fed, fed, threads, 0));
         *in += inputs_bytes(&m->feeders[i].program, fed);

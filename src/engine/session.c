@@ -131,7 +131,7 @@ static const program *next_exported(const lithe_session *s, uint32_t left, uint3
     const program *padded = NULL;
     for (uint32_t i = 0; i < m->n_ladder; i++) {
         const program *p = m->ladder[i];
-        if (p->length > room) continue;
+        if (p->length > room || (p->length > s->context && i + 1 < m->n_ladder)) continue;
         if (p->length <= rest) {
             *take = p->length;
             return p;

@@ -200,7 +200,7 @@ static bool float_unary(graph_op op, float v, float *out)
     case OP_SQUARE: *out = v * v; return true;
     case OP_FLOOR: *out = floorf(v); return true;
     case OP_CEIL: *out = ceilf(v); return true;
-    case OP_ROUND: *out = v - remainderf(v, 1.0f); return fabsf(v) < 8388608.0f; /* ties to even in any rounding mode */
+    case OP_ROUND: *out = copysignf(v - remainderf(v, 1.0f), v); return fabsf(v) < 8388608.0f; /* ties to even in any rounding mode */
     case OP_SIGN: *out = (float)((v > 0) - (v < 0)); return v == v;
     case OP_RELU: *out = activate(GRAPH_ACT_RELU, v); return v == v;
     case OP_RELU6: *out = activate(GRAPH_ACT_RELU6, v); return v == v;

@@ -23,7 +23,7 @@ static lithe_status read_activation(op_build *b, unsigned slot)
 /* Drops input i. */
 static void drop_input(op_build *b, uint32_t i)
 {
-    memmove(&b->in[i], &b->in[i + 1], (b->n_in - i - 1) * sizeof *b->in);
+    memmove(&b->in[i], &b->in[i + 1], ((size_t)b->n_in - i - 1) * sizeof *b->in);
     b->n_in--;
 }
 
@@ -51,13 +51,17 @@ static lithe_status take_numbers(op_build *b, uint32_t i, const char *what, uint
     return LITHE_OK;
 }
 
-/* The same with an exact count. */
+/* The same with an exact count, at most two for each axis. */
 static lithe_status take_exactly(op_build *b, uint32_t i, const char *what, uint32_t count, int64_t *out)
 {
+    int64_t all[GRAPH_MAX_RANK * 2];
     uint32_t n;
-    lithe_status status = take_numbers(b, i, what, count > GRAPH_MAX_RANK * 2 ? count : GRAPH_MAX_RANK * 2, out, &n);
+    lithe_status status = take_numbers(b, i, what, GRAPH_MAX_RANK * 2, all, &n);
     if (status == LITHE_OK && n != count) {
         return op_fail(b, LITHE_E_MODEL, "%s has %u numbers where %u are expected", what, n, count);
+    }
+    if (status == LITHE_OK) {
+        memcpy(out, all, count * sizeof *out);
     }
     return status;
 }
@@ -323,7 +327,7 @@ lithe_status op_read_split(op_build *b)
 lithe_status op_read_slice(op_build *b)
 {
     const graph_tensor *x = op_in(b, 0);
-    int64_t begin[GRAPH_MAX_RANK * 2], size[GRAPH_MAX_RANK * 2];
+    int64_t begin[GRAPH_MAX_RANK], size[GRAPH_MAX_RANK];
     uint32_t rank = x ? x->rank : 0;
     lithe_status status = take_exactly(b, 1, "begin", rank, begin);
     status = status != LITHE_OK ? status : take_exactly(b, 1, "size", rank, size);
@@ -484,7 +488,7 @@ lithe_status op_read_gelu(op_build *b)
 
 lithe_status op_read_resize(op_build *b)
 {
-    int64_t size[GRAPH_MAX_RANK * 2];
+    int64_t size[2];
     b->a.align_corners = option_bool(b, 2);
     b->a.half_pixel_centers = option_bool(b, 3);
     lithe_status status = take_exactly(b, 1, "the size", 2, size);
@@ -502,7 +506,7 @@ lithe_status op_read_resize(op_build *b)
 lithe_status op_read_transpose(op_build *b)
 {
     const graph_tensor *x = op_in(b, 0);
-    int64_t perm[GRAPH_MAX_RANK * 2];
+    int64_t perm[GRAPH_MAX_RANK];
     uint32_t rank = x ? x->rank : 0;
     lithe_status status = take_exactly(b, 1, "the permutation", rank, perm);
     bool has[GRAPH_MAX_RANK] = {false};
@@ -575,7 +579,7 @@ lithe_status op_read_range(op_build *b)
     }
     double count = v[2] != 0 ? ((double)v[1] - v[0]) / v[2] : -1;
     int64_t whole = count > 0 && count < 1e9 ? (int64_t)count : 0;
-    whole += whole < count;
+    whole += (double)whole < count;
     if (whole < 1 || count >= 1e9) {
         return op_fail(b, LITHE_E_MODEL, "range from %g to %g by %g", (double)v[0], (double)v[1], (double)v[2]);
     }

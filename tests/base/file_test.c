@@ -160,10 +160,16 @@ static void files_over_4_gib_are_mapped_whole(void **state)
         limited.rlim_cur = (rlim_t)4 << 30;
         assert_int_equal(setrlimit(RLIMIT_AS, &limited), 0);
         lithe_error err;
+        struct rlimit in_force;
+        getrlimit(RLIMIT_AS, &in_force); /* qemu's user mode ignores the request */
         lithe_status status = file_map_open(&m, path, &err);
         setrlimit(RLIMIT_AS, &before);
-        assert_int_equal(status, LITHE_E_MEMORY);
-        assert_int_equal(err.code, LITHE_E_MEMORY);
+        if (in_force.rlim_cur == limited.rlim_cur) {
+            assert_int_equal(status, LITHE_E_MEMORY);
+            assert_int_equal(err.code, LITHE_E_MEMORY);
+        } else {
+            file_map_close(&m);
+        }
     }
     unlink(path_of("large"));
 }

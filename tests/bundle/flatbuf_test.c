@@ -175,6 +175,36 @@ static void a_string_needs_its_terminator(void **state)
     buffer_fini(&f);
 }
 
+/* Whatever stands around them, 16-byte vectors lie at multiples of 16 and doubles of 8, counted from the start of the buffer. */
+static void objects_are_aligned(void **state)
+{
+    (void)state;
+    static const char text[] = "0123456789abcdef";
+    for (size_t n = 0; n < 17; n++) {
+        for (int named = 0; named < 2; named++) {
+            fb_builder *b = NULL;
+            lithe_error err;
+            bytes out;
+            fb_table t;
+            fb_vector v;
+            char problem[96];
+            assert_int_equal(fb_builder_create(&b, &err), LITHE_OK);
+            fb_ref vector = fb_write_vector(b, text, 5, 1, 16), s = fb_write_string(b, text + n);
+            fb_table_begin(b);
+            fb_table_ref(b, 0, vector);
+            fb_table_ref(b, 1, s);
+            fb_table_f64(b, 2, 1.0);
+            assert_int_equal(fb_finish(b, fb_table_end(b), named ? "TEST" : NULL, &out, &err), LITHE_OK);
+            assert_true(fb_root(out, &t, problem, sizeof problem) && fb_vec(&t, 0, 1, &v));
+            assert_int_equal(v.at % 16, 0);
+            assert_int_equal(t.at % 4, 0);
+            uint16_t f64 = load_u16(out.data + t.vtable + 8);
+            assert_int_equal((t.at + f64) % 8, 0);
+            fb_builder_destroy(b);
+        }
+    }
+}
+
 static void misuse_of_the_builder_is_an_error(void **state)
 {
     (void)state;
@@ -208,6 +238,7 @@ int main(void)
         cmocka_unit_test(absent_fields_have_defaults),
         cmocka_unit_test(damage_never_leads_outside),
         cmocka_unit_test(a_string_needs_its_terminator),
+        cmocka_unit_test(objects_are_aligned),
         cmocka_unit_test(misuse_of_the_builder_is_an_error),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

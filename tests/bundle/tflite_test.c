@@ -288,6 +288,8 @@ static void quantisation_is_read(void **state)
             const tflite_tensor *t = &g.tensors[1];
             assert_int_equal(t->n_scales, cases[i].scales);
             assert_true(t->scales[cases[i].scales - 1] == (cases[i].scales == 4 ? 3.5f : 0.5f));
+            bool inside = (const uint8_t *)t->scales >= copy && (const uint8_t *)t->scales < copy + shift + b.size;
+            assert_int_equal(inside, shift == 0);
             assert_true((t->zero_points == NULL) == cases[i].null);
             for (uint32_t z = 0; t->zero_points && z < t->n_scales; z++) {
                 assert_true(t->zero_points[z] == cases[i].value);

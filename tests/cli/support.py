@@ -12,6 +12,7 @@ BUILD = Path(os.environ["LITHE_BUILD_DIR"])
 BUNDLES = Path("tests/data/bundles")
 HYBRID = str(BUNDLES / "tiny-hybrid-fp32.litertlm")
 HYBRID_INT8 = str(BUNDLES / "tiny-hybrid-int8.litertlm")
+TOY = str(BUILD / "toys" / "toy-fp32.litertlm")
 SANITIZED = "LITHE_SANITIZED" in os.environ
 
 OK, FAILED, USAGE, FILE, UNSUPPORTED, TOO_LARGE, INTERRUPTED, PIPE = 0, 1, 2, 3, 4, 5, 130, 141

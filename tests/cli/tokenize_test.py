@@ -3,19 +3,19 @@
 import json
 from pathlib import Path
 
-from support import HYBRID, USAGE, check, equal, finish, good, refused
+from support import HYBRID, TOY, USAGE, check, equal, finish, good, refused
 
 golden = json.loads(Path("tests/data/golden/tiny-hybrid-fp32.json").read_text())
 TEXTS = [p["text"] for p in golden["prompts"]] + ["", " ", "\n", "a\tb\\c", "naïve café", "日本語", "👩‍👩‍👧", "  two  spaces  ", "\r\n", "0x7f\x7f"]
 
 
-def ids_of(*args, **how):
-    return [int(i) for i in good("tokenize", HYBRID, "--ids", *args, **how).text.split()]
+def ids_of(*args, model=HYBRID, **how):
+    return [int(i) for i in good("tokenize", model, "--ids", *args, **how).text.split()]
 
 
 for prompt in golden["prompts"]:
-    equal(ids_of("--start", prompt["text"]), prompt["ids"], f"ids of {prompt['name']}")
-    equal(ids_of(prompt["text"]), prompt["ids"][len(golden["bos"]):], f"ids of {prompt['name']} without start token")
+    equal(ids_of(prompt["text"]), prompt["ids"][len(golden["bos"]):], f"ids of {prompt['name']}")
+    equal(ids_of("<bos>" + prompt["text"]), prompt["ids"], f"ids of {prompt['name']} with a start token")
 
 for text in TEXTS:
     ids = ids_of(stdin=text)
@@ -40,11 +40,14 @@ for text in TEXTS:
         equal(good("tokenize", HYBRID, "--decode", *ids).text, text, f"{text!r} back from arguments")
     equal(good("tokenize", HYBRID, "--decode", "--json", stdin=json.dumps(ids)).json(), text, f"{text!r} back as JSON")
 
-# Special tokens are text unless asked for, and shown only if asked for.
-special = bytes(good("tokenize", HYBRID, "--decode", "--special", *golden["bos"]).out).decode()
-if special:
-    check(ids_of("--special", special) == golden["bos"], f"--special {special!r} gives {ids_of('--special', special)}")
-equal(good("tokenize", HYBRID, "--decode", *golden["bos"]).text, "", "a control token without --special")
+# Start tokens and special tokens only if asked for
+plain = ids_of("the toy", model=TOY)
+equal(ids_of("--start", "the toy", model=TOY), [1] + plain, "--start")
+equal(ids_of("--special", "<s>", model=TOY), [1], "--special")
+check(1 not in ids_of("<s>", model=TOY), "special text became a token without --special")
+for model, text in ((TOY, "<s>"), (HYBRID, "<bos>")):
+    equal(good("tokenize", model, "--decode", "1").text, "", f"{text} without --special")
+    equal(good("tokenize", model, "--decode", "--special", "1").text, text, f"{text} with --special")
 
 refused(USAGE, "tokenize", HYBRID, "--decode", "1", "two", says='"two" is no token id')
 refused(USAGE, "tokenize", HYBRID, "--decode", "4294967296", says="4294967296")

@@ -229,30 +229,43 @@ static void test_qc8(void **state) { (void)state; check_kind(LINEAR_QC8); }
 static void test_qc4(void **state) { (void)state; check_kind(LINEAR_QC4); }
 static void test_qb4(void **state) { (void)state; check_kind(LINEAR_QB4); }
 
-/* The largest sums that fit: every product of the largest k has the same sign. */
-static void test_largest_k(void **state)
+/* The largest sums that fit: every product of the largest k has the same sign and size. */
+static void check_largest(linear_kind kind, int weight, unsigned char byte)
 {
-    (void)state;
     uint32_t isas[8];
     const size_t n_isas = check_isas(isas);
     fixture t;
-    setup(&t, LINEAR_QC8, 4, 5, LINEAR_MAX_K, FILL_PLAIN, 3);
-    memset(t.weights.p, 0x80, t.weights.map_bytes > 0 ? t.w.n * t.w.row_bytes : 0);
+    setup(&t, kind, 4, 5, LINEAR_MAX_K, FILL_PLAIN, 3);
+    memset(t.weights.p, byte, t.w.n * t.w.row_bytes);
     for (uint32_t i = 0; i < t.w.k; i++) {
-        ((float *)t.x.p)[i] = 1.0f;                                        /* q - zp = 255 everywhere */
-        ((float *)t.x.p)[t.in.x_stride + i] = -1.0f;
+        ((float *)t.x.p)[i] = 1.0f;                     /* q - zp = 255 everywhere */
+        ((float *)t.x.p)[t.in.x_stride + i] = -1.0f;    /* -255 */
     }
     const linear_kernels c = kernels_for(0);
     quantize(&t, &c);
     float want[20];
-    c.run[LINEAR_QC8](&t.w, &t.in, want, 5, 0, 5);
-    const float scale = (float)(255.0 * -128.0 * LINEAR_MAX_K) * t.qrows[0].scale * t.w.scales[0];
-    assert_true(check_same(want[0], scale + t.w.bias[0]));
+    c.run[kind](&t.w, &t.in, want, 5, 0, 5);
+    const float sum = (float)(255.0 * weight * LINEAR_MAX_K) * t.qrows[0].scale;
+    if (kind != LINEAR_QB4) {
+        assert_true(check_same(want[0], sum * t.w.scales[0] + t.w.bias[0]));
+        assert_true(check_same(want[5], -sum * t.w.scales[0] + t.w.bias[0]));
+    }
     for (size_t i = 0; i < n_isas; i++) {
         const linear_kernels simd = kernels_for(isas[i]);
         compare(&t, &simd, isas[i], 4, 0, 5, want);
     }
     teardown(&t);
+}
+
+static void test_largest_k(void **state)
+{
+    (void)state;
+    check_largest(LINEAR_QC8, -128, 0x80);
+    check_largest(LINEAR_QC8, 127, 0x7f);
+    check_largest(LINEAR_QC8, -127, 0x81);
+    check_largest(LINEAR_QC4, 7, 0x77);
+    check_largest(LINEAR_QC4, -8, 0x88);
+    check_largest(LINEAR_QB4, 7, 0x77);
     linear_weights too_long = {.kind = LINEAR_QC4, .n = 1, .k = LINEAR_MAX_K + 2};
     assert_false(linear_weights_init(&too_long));
 }

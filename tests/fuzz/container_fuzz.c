@@ -26,7 +26,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         }
         return 0;
     }
-    volatile size_t sum = touch(b->system, b->n_system);
+    size_t sum = touch(b->system, b->n_system);
     for (size_t i = 0; i < b->n_sections; i++) {
         const bundle_section *s = &b->sections[i];
         char name[24];
@@ -40,5 +40,5 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         }
     }
     bundle_close(b);
-    return 0;
+    return sum == SIZE_MAX ? 1 : 0;   /* the sum is used: what was summed was read */
 }

@@ -15,16 +15,19 @@ static void require(bool ok)
     }
 }
 
+static volatile double scales_seen;   /* so that the reads are not dropped */
+
 static void check_tensor(const tflite_tensor *t, const tflite_subgraph *g, const uint8_t *data, size_t size)
 {
     require(t->rank <= TFLITE_MAX_RANK && memchr(t->name, 0, size + 1));
     if (t->data.size) {
         require(t->data.data >= data && t->data.size <= size - (size_t)(t->data.data - data));
     }
-    volatile float sum = 0;
+    double sum = 0;
     for (uint32_t i = 0; i < t->n_scales; i++) {
-        sum += t->scales[i] + (t->zero_points ? (float)t->zero_points[i] : 0.0f);
+        sum += (double)t->scales[i] * (t->zero_points ? (double)t->zero_points[i] : 1.0);
     }
+    scales_seen = sum;
     require(t->block_size == 0 || (t->block_scales_tensor < g->n_tensors && t->block_zero_points_tensor < (int64_t)g->n_tensors));
 }
 

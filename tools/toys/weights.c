@@ -120,7 +120,8 @@ static void store_blocks(toy_weight *w, arena *a, const float *v)
     uint16_t *scales = toy_alloc(a, n / 32, sizeof *scales);
     uint8_t *data = toy_alloc(a, n / 2, 1);
     for (size_t b = 0; b < n / 32; b++) {
-        scales[b] = to_half(largest(v + 32 * b, 32) / 7.0f);
+        /* A bfloat16's mantissa, as the converter writes scales: the reference rounds others to it. */
+        scales[b] = (uint16_t)((to_half(largest(v + 32 * b, 32) / 7.0f) + 4u) & ~7u);
         for (size_t i = 32 * b; i < 32 * b + 32; i++) {
             put_int4(data, i, quantised(v[i], from_half(scales[b]), 7));
         }

@@ -18,67 +18,79 @@ static inline size_t element_offset(linear_kind kind, size_t i)
     return kind == LINEAR_F32 ? 4 * i : kind == LINEAR_F16 ? 2 * i : kind == LINEAR_WO8 ? i : i / 2;
 }
 
-/* Sixteen nibbles from 8 bytes as int8. */
-LINEAR_INLINE __m128i unpack_i4(__m128i packed)
-{
-    const __m128i words = _mm_cvtepu8_epi16(packed), eight = _mm_set1_epi8(8);
-    const __m128i nibbles = _mm_and_si128(_mm_or_si128(words, _mm_slli_epi16(words, 4)), _mm_set1_epi8(15));
-    return _mm_sub_epi8(_mm_xor_si128(nibbles, eight), eight);
-}
-
-LINEAR_INLINE lanes load_weights(linear_kind kind, const unsigned char *p)
+LINEAR_INLINE lanes_part load_weights(linear_kind kind, const unsigned char *p)
 {
     switch (kind) {
     case LINEAR_F16:
-        return lanes_from_f16(_mm256_loadu_si256((const __m256i *)(const void *)p));
+        return part_load_f16(p);
     case LINEAR_WO8:
-        return lanes_from_i8(_mm_loadu_si128((const __m128i *)(const void *)p));
+        return part_load_i8(p);
     case LINEAR_WO4:
-        return lanes_from_i8(unpack_i4(_mm_loadl_epi64((const __m128i *)(const void *)p)));
+        return part_load_i4(p);
     default:
-        return lanes_load(p);
+        return part_load(p);
     }
 }
 
-/* The last count < 16 elements of a row: nothing behind them is read, zeros follow. */
-LINEAR_INLINE lanes load_weights_part(linear_kind kind, const unsigned char *p, uint32_t count)
+/* The end of a row from element i on, zeros behind it. */
+typedef struct tail {
+    _Alignas(64) unsigned char bytes[STEP * sizeof(float)];
+} tail;
+
+static inline tail copy_tail(linear_kind kind, const void *row, uint32_t i, uint32_t k)
 {
-    unsigned char tail[STEP * sizeof(float)] = {0};
-    memcpy(tail, p, element_offset(kind, count));
-    return load_weights(kind, tail);
+    tail t = {{0}};
+    memcpy(t.bytes, (const unsigned char *)row + element_offset(kind, i), element_offset(kind, k - i));
+    return t;
+}
+
+/* The fewer than 16 last elements. */
+LINEAR_INLINE void tile_tail(linear_kind kind, const unsigned char *w, size_t stride, uint32_t whole, uint32_t k, const float *x,
+                             size_t x_stride, uint32_t n_rows, uint32_t n_tokens, lanes_part acc[FLT_TOKENS * ROWS][LANES_PARTS])
+{
+    for (uint32_t r = 0; r < n_rows; r++) {
+        const tail row = copy_tail(kind, w + r * stride, whole, k);
+        for (uint32_t t = 0; t < n_tokens; t++) {
+            const tail values = copy_tail(LINEAR_F32, x + t * x_stride, whole, k);
+            for (uint32_t h = 0; h < LANES_PARTS; h++)
+                acc[t * n_rows + r][h] = part_fma(part_load(values.bytes + h * LANES_PER_PART * sizeof(float)),
+                                                  load_weights(kind, row.bytes + element_offset(kind, h * LANES_PER_PART)),
+                                                  acc[t * n_rows + r][h]);
+        }
+    }
 }
 
 /* n_rows x n_tokens sums, [token][row]. */
 LINEAR_INLINE void tile_sums(linear_kind kind, const unsigned char *w, size_t stride, uint32_t k, const float *x, size_t x_stride,
                              uint32_t n_rows, uint32_t n_tokens, float *sums)
 {
-    lanes acc[FLT_TOKENS * ROWS];
+    lanes_part acc[FLT_TOKENS * ROWS][LANES_PARTS];
     for (uint32_t i = 0; i < n_tokens * n_rows; i++)
-        acc[i] = lanes_zero();
+        for (uint32_t h = 0; h < LANES_PARTS; h++)
+            acc[i][h] = part_zero();
     const uint32_t whole = k & ~(uint32_t)(STEP - 1);
     for (uint32_t i = 0; i < whole; i += STEP) {
-        lanes v[FLT_TOKENS];
-        for (uint32_t t = 0; t < n_tokens; t++)
-            v[t] = lanes_load(x + t * x_stride + i);
-        for (uint32_t r = 0; r < n_rows; r++) {
-            const unsigned char *p = w + r * stride + element_offset(kind, i);
-            const lanes row = load_weights(kind, p);
-            if (n_tokens == 1)
-                _mm_prefetch((const char *)(p + 1024), _MM_HINT_T0);
+        for (uint32_t h = 0; h < LANES_PARTS; h++) {
+            const uint32_t at = i + h * LANES_PER_PART;
+            lanes_part v[FLT_TOKENS];
             for (uint32_t t = 0; t < n_tokens; t++)
-                acc[t * n_rows + r] = lanes_fma(v[t], row, acc[t * n_rows + r]);
+                v[t] = part_load(x + t * x_stride + at);
+            for (uint32_t r = 0; r < n_rows; r++) {
+                const lanes_part row = load_weights(kind, w + r * stride + element_offset(kind, at));
+                for (uint32_t t = 0; t < n_tokens; t++)
+                    acc[t * n_rows + r][h] = part_fma(v[t], row, acc[t * n_rows + r][h]);
+            }
         }
+        if (n_tokens == 1)
+            for (uint32_t r = 0; r < n_rows; r++)
+                _mm_prefetch((const char *)(w + r * stride + element_offset(kind, i) + 1024), _MM_HINT_T0);
     }
     if (whole < k)
-        for (uint32_t r = 0; r < n_rows; r++) {
-            const lanes row = load_weights_part(kind, w + r * stride + element_offset(kind, whole), k - whole);
-            for (uint32_t t = 0; t < n_tokens; t++)
-                acc[t * n_rows + r] = lanes_fma(lanes_load_part(x + t * x_stride + whole, k - whole), row, acc[t * n_rows + r]);
-        }
+        tile_tail(kind, w, stride, whole, k, x, x_stride, n_rows, n_tokens, acc);
     for (uint32_t i = 0; i < n_tokens * n_rows; i += 4) {
         __m256 half[4];
         for (uint32_t j = 0; j < 4; j++)
-            half[j] = i + j < n_tokens * n_rows ? lanes_halves(acc[i + j]) : _mm256_setzero_ps();
+            half[j] = i + j < n_tokens * n_rows ? part_halves(acc[i + j]) : _mm256_setzero_ps();
         _mm_storeu_ps(sums + i, lanes_join8x4_avx2(half[0], half[1], half[2], half[3]));
     }
 }
@@ -116,15 +128,27 @@ LINEAR_INLINE void group(linear_kind kind, const unsigned char *rows, size_t str
     }
 }
 
+LINEAR_NOINLINE void group_f32(const void *rows, size_t stride, const linear_weights *w, const linear_input *in, uint32_t t0, uint32_t t1,
+                               uint32_t n, uint32_t n_rows, float *y, size_t y_stride)
+{
+    group(LINEAR_F32, rows, stride, w, in, t0, t1, n, n_rows, y, y_stride);
+}
+
+static inline void part_store(float *p, lanes_part v)
+{
+    memcpy(p, &v, sizeof v);
+}
+
 LINEAR_INLINE void widen_row(linear_kind kind, const unsigned char *row, uint32_t k, float *out)
 {
     uint32_t i = 0;
-    for (; i + STEP <= k; i += STEP)
-        lanes_store(out + i, load_weights(kind, row + element_offset(kind, i)));
+    for (; i + LANES_PER_PART <= k; i += LANES_PER_PART)
+        part_store(out + i, load_weights(kind, row + element_offset(kind, i)));
     if (i < k) {
-        float tail[STEP];
-        lanes_store(tail, load_weights_part(kind, row + element_offset(kind, i), k - i));
-        memcpy(out + i, tail, (k - i) * sizeof *out);
+        const tail end = copy_tail(kind, row, i, k);
+        float values[LANES_PER_PART];
+        part_store(values, load_weights(kind, end.bytes));
+        memcpy(out + i, values, (k - i) * sizeof *out);
     }
 }
 
@@ -142,7 +166,9 @@ LINEAR_INLINE void run(linear_kind kind, const linear_weights *w, const linear_i
             if (wide && t1 - t0 >= WIDE_MIN_TOKENS && w->k <= WIDE_K) {
                 for (uint32_t r = 0; r < n_rows; r++)
                     widen_row(kind, rows + r * w->row_bytes, w->k, wide + (size_t)r * w->k);
-                group(LINEAR_F32, (const unsigned char *)wide, (size_t)w->k * sizeof(float), w, in, t0, t1, n, n_rows, y, y_stride);
+                group_f32(wide, (size_t)w->k * sizeof(float), w, in, t0, t1, n, n_rows, y, y_stride);
+            } else if (kind == LINEAR_F32) {
+                group_f32(rows, w->row_bytes, w, in, t0, t1, n, n_rows, y, y_stride);
             } else {
                 group(kind, rows, w->row_bytes, w, in, t0, t1, n, n_rows, y, y_stride);
             }

@@ -26,8 +26,10 @@ static inline uint32_t linear_token_block(size_t row_bytes, uint32_t tile)
 
 #if defined(__GNUC__)
 #define LINEAR_INLINE static inline __attribute__((always_inline))
+#define LINEAR_NOINLINE static __attribute__((noinline)) /* registers are handed out better in a function of its own */
 #else
 #define LINEAR_INLINE static inline
+#define LINEAR_NOINLINE static
 #endif
 
 #endif

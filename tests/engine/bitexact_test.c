@@ -1,0 +1,289 @@
+/* One answer everywhere: logits are equal bit for bit on every instruction set, with any number of threads, however the prompt was split,
+ * alone or beside other sessions, and whatever the capacity. Within one kind of plan; the two kinds against each other by a tolerance.
+ *
+ * Without arguments: toys and fixtures. With names of bundles: those (scripts/conformance.sh). */
+#include "base/thread.h"
+#include "support/models.h"
+
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+enum { PROMPT = 37, DECODED = 3, POINTS = 1 + DECODED, NEIGHBOURS = 7, MAX_PIECES = 40 };
+
+static const char *const everyday[] = {
+    "toy-fp32",   "toy-fp16",        "toy-wo8",       "toy-int8",    "toy-int4c",        "toy-int4b32",
+    "toy-window", "toy-window-int8", "toy-recurrent", "toy-layouts", "tiny-hybrid-fp32", "tiny-hybrid-int8",
+};
+enum { N_EVERYDAY = sizeof everyday / sizeof *everyday };
+
+/* How a prompt is cut: pieces of these lengths, the last one repeated until the prompt is used up. */
+typedef struct split {
+    const char *name;
+    size_t pieces[4];
+} split;
+static const split splits[] = {{"37", {37}}, {"37x1", {1}}, {"32+5", {32, 5}}, {"4x8+5", {8}}, {"3+30+4", {3, 30, 4}}};
+enum { N_SPLITS = sizeof splits / sizeof *splits };
+
+/* What a run left: the logits after the prompt and after each decoded token. */
+typedef struct trace {
+    float *logits;   /* [POINTS][vocab] */
+    size_t vocab;
+} trace;
+
+static void trace_free(trace *t)
+{
+    free(t->logits);
+    *t = (trace){0};
+}
+
+static void keep(trace *t, size_t point, lithe_session *s)
+{
+    size_t n = 0;
+    const float *logits = must_logits(s, &n);
+    if (!t->logits) {
+        t->vocab = n;
+        t->logits = calloc(POINTS * n, sizeof *t->logits);
+        assert_non_null(t->logits);
+    }
+    memcpy(t->logits + point * n, logits, n * sizeof *logits);
+}
+
+static void run(trace *t, lithe_session *s, const split *how, uint32_t seed)
+{
+    int32_t ids[PROMPT + DECODED];
+    some_ids(ids, PROMPT + DECODED, 290, seed);
+    for (size_t at = 0, k = 0; at < PROMPT; k += k < 3 && how->pieces[k + 1] > 0) {
+        size_t n = how->pieces[k] < PROMPT - at ? how->pieces[k] : PROMPT - at;
+        must_prefill(s, ids + at, n);
+        at += n;
+    }
+    keep(t, 0, s);
+    for (size_t i = 0; i < DECODED; i++) {
+        must_decode(s, ids[PROMPT + i]);
+        keep(t, i + 1, s);
+    }
+}
+
+static void equal(const trace *a, const trace *b, const char *what)
+{
+    assert_int_equal(a->vocab, b->vocab);
+    for (size_t i = 0; i < POINTS * a->vocab; i++) {
+        if (memcmp(&a->logits[i], &b->logits[i], sizeof(float)) != 0) {
+            fail_msg("%s: token %zu at point %zu is %.9g, not %.9g", what, i % a->vocab, i / a->vocab, (double)b->logits[i],
+                     (double)a->logits[i]);
+        }
+    }
+}
+
+static double distance(const trace *a, const trace *b)
+{
+    double most = 0;
+    for (size_t i = 0; i < POINTS * a->vocab; i++) {
+        double d = fabs((double)a->logits[i] - (double)b->logits[i]);
+        most = d > most || isnan(d) ? d : most;
+    }
+    return most;
+}
+
+static lithe_model *open_as(const char *name, lithe_plan_kind plan, uint32_t threads)
+{
+    lithe_model_options options;
+    lithe_model_options_init(&options);
+    options.plan = plan;
+    options.n_threads = threads;
+    const char *path = bundle_path(name);
+    if (!path) {
+        fail_msg("%s: no such bundle", name);
+    }
+    return must_open(path, &options);
+}
+
+static void once(trace *t, const char *name, lithe_plan_kind plan, uint32_t threads, const split *how)
+{
+    lithe_model *model = open_as(name, plan, threads);
+    lithe_session *session = must_create(model, 0);
+    run(t, session, how, 1);
+    lithe_session_destroy(session);
+    lithe_model_close(model);
+}
+
+/* Levels, threads and splits against one run in C on one thread. Real models are spared the C level's other splits. */
+static void sweep(const char *name, lithe_plan_kind plan, trace *first)
+{
+    char what[160];
+    lithe_error err = {0};
+    assert_int_equal(lithe_set_cpu("c", &err), LITHE_OK);
+    once(first, name, plan, 1, &splits[0]);
+    for (const char *const *level = cpu_levels; *level; level++) {
+        if (lithe_set_cpu(*level, &err) != LITHE_OK) {
+            continue;
+        }
+        for (uint32_t threads = 1; threads <= 3; threads++) {
+            lithe_model *model = open_as(name, plan, threads);
+            lithe_session *session = must_create(model, 0);
+            for (size_t i = 0; i < N_SPLITS; i++) {
+                trace t = {0};
+                lithe_session_reset(session);
+                run(&t, session, &splits[i], 1);
+                snprintf(what, sizeof what, "%s, %s, %u threads, split %s", name, *level, threads, splits[i].name);
+                equal(first, &t, what);
+                trace_free(&t);
+            }
+            lithe_session_destroy(session);
+            lithe_model_close(model);
+        }
+    }
+    assert_int_equal(lithe_set_cpu("auto", &err), LITHE_OK);
+}
+
+static void equal_on_every_level_with_any_threads_and_splits(void **state)
+{
+    trace any = {0}, exported = {0};
+    sweep(*state, LITHE_PLAN_ANY_LENGTH, &any);
+    sweep(*state, LITHE_PLAN_AS_EXPORTED, &exported);
+    double d = distance(&any, &exported);
+    print_message("    %s: the two kinds of plan differ by %.3g\n", (const char *)*state, d);
+    /* A float sum in another order moves int8 steps: then nothing nearer can be asked than the models' noise floors. */
+    assert_true(d <= (strstr(*state, "int") && !strstr(*state, "toy") ? 4.0 : 1e-3));
+    trace_free(&any);
+    trace_free(&exported);
+}
+
+/* ---------------------------------------------------------------------------------------------- neighbours */
+
+/* Sessions on threads of their own: cmocka's failures belong to the test's thread, so a neighbour only notes what it saw. */
+typedef struct neighbour {
+    lithe_session *session;
+    uint32_t seed;
+    const trace *alone;
+    bool wrong;
+} neighbour;
+
+static bool same_run(lithe_session *s, uint32_t seed, const trace *alone)
+{
+    int32_t ids[PROMPT + DECODED];
+    const float *logits = NULL;
+    size_t n = 0;
+    some_ids(ids, PROMPT + DECODED, 290, seed);
+    lithe_session_reset(s);
+    if (lithe_session_prefill(s, ids, PROMPT, NULL, NULL, NULL)) {
+        return false;
+    }
+    for (size_t i = 0; i < POINTS; i++) {
+        if (lithe_session_logits(s, &logits, &n, NULL) || n != alone->vocab ||
+            memcmp(logits, alone->logits + i * n, n * sizeof *logits) != 0) {
+            return false;
+        }
+        if (i < DECODED && lithe_session_decode(s, ids[PROMPT + i], NULL)) {
+            return false;
+        }
+    }
+    return true;
+}
+
+static void be_a_neighbour(void *user)
+{
+    neighbour *me = user;
+    for (int round = 0; round < 3; round++) {
+        me->wrong |= !same_run(me->session, me->seed, me->alone);
+    }
+}
+
+static void beside_others(const char *name, lithe_plan_kind plan)
+{
+    lithe_model *model = open_as(name, plan, 2);
+    neighbour all[NEIGHBOURS + 1];
+    trace alone[NEIGHBOURS + 1] = {{0}};
+    thread_handle *threads[NEIGHBOURS] = {0};
+    lithe_error err = {0};
+    for (uint32_t i = 0; i <= NEIGHBOURS; i++) {
+        all[i] = (neighbour){.session = must_create(model, 0), .seed = i + 1, .alone = &alone[i]};
+        run(&alone[i], all[i].session, &splits[0], i + 1);
+    }
+    for (size_t i = 0; i < NEIGHBOURS; i++) {
+        must(thread_start(&threads[i], be_a_neighbour, &all[i], &err), &err, "thread_start");
+    }
+    be_a_neighbour(&all[NEIGHBOURS]);
+    for (size_t i = 0; i < NEIGHBOURS; i++) {
+        thread_join(threads[i]);
+    }
+    for (size_t i = 0; i <= NEIGHBOURS; i++) {
+        if (all[i].wrong) {
+            fail_msg("%s: session %zu answered otherwise beside the others than alone", name, i);
+        }
+        lithe_session_destroy(all[i].session);
+        trace_free(&alone[i]);
+    }
+    lithe_model_close(model);
+}
+
+static void equal_beside_seven_other_sessions(void **state)
+{
+    beside_others(*state, LITHE_PLAN_ANY_LENGTH);
+    beside_others(*state, LITHE_PLAN_AS_EXPORTED);
+}
+
+/* ------------------------------------------------------------------------------------------------ capacity */
+
+static lithe_work work_with(const char *name, uint32_t context, trace *t)
+{
+    int32_t ids[16];
+    lithe_model_options options;
+    lithe_model_options_init(&options);
+    options.n_threads = 1;
+    options.context = context;
+    some_ids(ids, 16, 290, 3);
+    lithe_model *model = must_open(bundle_path(name), &options);
+    lithe_session *session = must_create(model, 0);
+    must_prefill(session, ids, 12);
+    keep(t, 0, session);
+    for (size_t i = 0; i < 4; i++) {
+        must_decode(session, ids[12 + i]);
+        keep(t, i < DECODED ? i + 1 : DECODED, session);
+    }
+    lithe_work work;
+    lithe_session_get_work(session, &work);
+    lithe_session_destroy(session);
+    lithe_model_close(model);
+    return work;
+}
+
+/* With 16 tokens used, what attention reads must not depend on what the context could hold. */
+static void reads_follow_use_not_capacity(void **state)
+{
+    trace small = {0}, large = {0};
+    lithe_work a = work_with(*state, 16, &small), b = work_with(*state, 0, &large);
+    assert_int_equal(a.tokens, 16);
+    assert_int_equal(b.tokens, 16);
+    assert_true(a.positions_read > 0);
+    assert_int_equal(a.positions_read, b.positions_read);
+    assert_int_equal(a.state_bytes, b.state_bytes);
+    equal(&small, &large, *state);
+    trace_free(&small);
+    trace_free(&large);
+}
+
+int main(int argc, char **argv)
+{
+    struct CMUnitTest tests[3 * 64];
+    size_t n = 0, n_names = argc > 1 ? (size_t)argc - 1 : (size_t)N_EVERYDAY;
+    static const CMUnitTestFunction kinds[] = {equal_on_every_level_with_any_threads_and_splits, equal_beside_seven_other_sessions,
+                                               reads_follow_use_not_capacity};
+    static const char *const titles[] = {"levels, threads, splits: ", "beside others: ", "capacity: "};
+    static char names[3 * 64][96], bundle[64][64];
+    for (size_t i = 0; i < n_names && i < 64; i++) {
+        snprintf(bundle[i], sizeof bundle[i], "%s", argc > 1 ? argv[i + 1] : everyday[i]);
+        for (size_t k = 0; k < 3; k++, n++) {
+            snprintf(names[n], sizeof names[n], "%s%s", titles[k], bundle[i]);
+            tests[n] = (struct CMUnitTest){.name = names[n], .test_func = kinds[k], .initial_state = bundle[i]};
+        }
+    }
+    return _cmocka_run_group_tests("bit equality", tests, n, NULL, NULL);
+}
