@@ -6,7 +6,7 @@ add_library(lithe_flags INTERFACE)
 target_compile_features(lithe_flags INTERFACE c_std_17)
 set(CMAKE_C_EXTENSIONS OFF)
 target_compile_options(lithe_flags INTERFACE
-  -Wall -Wextra -Wconversion -Wshadow -Wstrict-prototypes
+  -Wall -Wextra -Wconversion -Wstrict-prototypes
   -ffp-contract=off -fno-math-errno -fvisibility=hidden)
 if(LITHE_WERROR)
   target_compile_options(lithe_flags INTERFACE -Werror)

@@ -45,6 +45,26 @@ static lithe_status refuse_any_length(const program *p, const char *key, lithe_e
     return error_hint(err, "use the plan \"as exported\"");
 }
 
+/* The engine fills ids and positions as int32, masks as float32 or bool, embeddings as float32. */
+static lithe_status check_inputs(const program *p, lithe_error *err)
+{
+    for (uint32_t i = 0; i < p->g.n_inputs; i++) {
+        const graph_input *in = &p->g.inputs[i];
+        const graph_tensor *t = &p->g.tensors[in->tensor];
+        bool ids = in->role == GRAPH_IN_TOKENS || in->role == GRAPH_IN_POSITIONS;
+        bool mask = in->role == GRAPH_IN_MASK || in->role == GRAPH_IN_LOCAL_MASK;
+        bool rows = in->role == GRAPH_IN_EMBEDDINGS || in->role == GRAPH_IN_PER_LAYER_EMBEDDINGS;
+        const char *want = ids ? "i32" : mask ? "f32 or bool" : rows ? "f32" : NULL;
+        bool ok = !want || (ids && t->type == GRAPH_I32) || (!ids && t->type == GRAPH_F32) || (mask && t->type == GRAPH_BOOL && t->rank > 0);
+        if (ok && (!mask || (t->rank > 0 && t->elements > 0))) continue;
+        error_set(err, LITHE_E_UNSUPPORTED, "input %s is of type %s", in->name, graph_type_name(t->type));
+        error_tensor(err, "%s", in->name);
+        error_expected(err, "%s", want);
+        return error_found(err, "%s", graph_type_name(t->type)), LITHE_E_UNSUPPORTED;
+    }
+    return LITHE_OK;
+}
+
 static lithe_status compile(program *p, engine_section *s, const char *key, const executor_metadata *states, bool want_any_length,
                             const lithe_model_options *options, exec_shared *shared, arena *a, lithe_error *err)
 {
@@ -53,9 +73,11 @@ static lithe_status compile(program *p, engine_section *s, const char *key, cons
     if (!hints) return error_memory(err, n_hints * sizeof *hints, "state names");
     n_hints = state_hints(states, hints, n_hints);
     lithe_status st = graph_import(&p->g, &s->tfl, key, hints, n_hints, a, err);
+    if (!st && states && states->sliding_window_size > 0) p->g.local_window = (uint32_t)states->sliding_window_size;
     if (!st) st = graph_run_passes(&p->g, want_any_length, options && options->no_fusion, NULL, err);
     if (st) return st;
     if (want_any_length && !p->g.any_length) return refuse_any_length(p, key, err);
+    if ((st = check_inputs(p, err))) return st;
     st = plan_create(&p->p, &p->g, want_any_length, err);
     if (!st) st = exec_plan_create(&p->exec, &p->p, shared, err);
     return st;

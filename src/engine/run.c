@@ -92,17 +92,23 @@ static void fill_ids(int32_t *to, size_t stride, const int32_t *ids, uint32_t n,
     for (uint32_t r = 0; r < rows; r++) *(int32_t *)(void *)((unsigned char *)to + r * stride) = r < n ? ids[r] : pad;
 }
 
-/* Row i of a mask [rows, capacity]: position start + i sees 0 .. start + i. Rows behind the real ones see nothing. */
-static void fill_mask(float *to, uint32_t capacity, uint32_t rows, uint32_t n, uint32_t start)
+/* Whether the query of row r, at position start + r, sees position j. Rows behind the real ones see nothing. window 0: all before. */
+static bool sees(uint32_t r, uint32_t n, uint32_t start, uint32_t window, uint32_t j)
 {
-    for (uint32_t r = 0; r < rows; r++)
-        for (uint32_t j = 0; j < capacity; j++) to[(size_t)r * capacity + j] = r < n && j <= start + r ? 0 : MASK_BLOCKED;
+    return r < n && j <= start + r && (!window || j + window > start + r);
 }
 
-static void fill_bool_mask(unsigned char *to, uint32_t capacity, uint32_t rows, uint32_t n, uint32_t start)
+/* A mask [rows, capacity] of floats or bools. */
+static void fill_mask(void *to, bool floats, uint32_t capacity, uint32_t rows, uint32_t n, uint32_t start, uint32_t window)
 {
     for (uint32_t r = 0; r < rows; r++)
-        for (uint32_t j = 0; j < capacity; j++) to[(size_t)r * capacity + j] = r < n && j <= start + r;
+        for (uint32_t j = 0; j < capacity; j++) {
+            size_t at = (size_t)r * capacity + j;
+            if (floats)
+                ((float *)to)[at] = sees(r, n, start, window, j) ? 0 : MASK_BLOCKED;
+            else
+                ((bool *)to)[at] = sees(r, n, start, window, j);
+        }
 }
 
 /* Any-length programs take one id a row; exported ones take all of a run in one row. `stride` is then the element. */
@@ -122,10 +128,7 @@ static void fill_input(const lithe_session *s, const program *p, uint32_t i, uns
     case GRAPH_IN_MASK:
     case GRAPH_IN_LOCAL_MASK: {
         uint32_t capacity = (uint32_t)t->dims[t->rank - 1], mask_rows = (uint32_t)(t->elements / capacity);
-        if (t->type == GRAPH_BOOL)
-            fill_bool_mask(to, capacity, mask_rows, n, s->position);
-        else
-            fill_mask((float *)(void *)to, capacity, mask_rows, n, s->position);
+        fill_mask(to, t->type != GRAPH_BOOL, capacity, mask_rows, n, s->position, in->role == GRAPH_IN_LOCAL_MASK ? p->g.local_window : 0);
         break;
     }
     default: memset(to, 0, (size_t)input_row_bytes(p, i) * (rows_apart ? n : 1)); break;   /* embeddings come from their feeder */

@@ -14,24 +14,24 @@ enum { DEP_MASK = 1, DEP_POSITION = 2, DEP_OTHER = 4 };
 typedef struct mask_term {
     uint32_t tensor;
     bool is_condition;
-    bool open_when;      /* condition: the value that lets the score through */
-    float scale;         /* addend: what the sum is multiplied by before softmax */
+    bool open_when; /* condition: the value that lets the score through */
+    float scale;    /* addend: what the sum is multiplied by before softmax */
 } mask_term;
 
 typedef struct mask_set {
     mask_term terms[MASK_MAX_TERMS];
     uint32_t n;
-    uint32_t window;     /* result */
+    uint32_t window; /* result */
 } mask_set;
 
 typedef struct mask_checker {
     graph *g;
     arena scratch;
     eval ev;
-    uint32_t capacity;   /* last dimension of the masks */
-    uint8_t *open;       /* [capacity] */
+    uint32_t capacity;       /* last dimension of the masks */
+    uint8_t *open;           /* [capacity] */
     void *fill, *local_fill; /* mask inputs' contents, at most 4 bytes an element */
-    mask_set *known;     /* masks are shared by layers: verified once */
+    mask_set *known;         /* masks are shared by layers: verified once */
     uint32_t n_known, known_capacity;
     uint8_t *start_axis; /* [n_tensors] 0: not checked; axis + 1; 255: no start of a state update */
 } mask_checker;

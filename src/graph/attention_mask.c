@@ -6,10 +6,10 @@
 #include <stdio.h>
 #include <string.h>
 
-#define BLOCKED (-5000.0f)       /* exporters write -10000 and less; e to that power is 0 whatever the scores */
-#define MAX_WORK ((uint64_t)1 << 27)
+#define BLOCKED      (-5000.0f) /* exporters write -10000 and less; e to that power is 0 whatever the scores */
+#define MAX_WORK     ((uint64_t)1 << 27)
 #define MAX_CAPACITY (1u << 22)
-#define MAX_KNOWN 4096
+#define MAX_KNOWN    4096
 
 bool mask_checker_init(mask_checker *m, graph *g, uint32_t capacity)
 {
@@ -25,7 +25,10 @@ bool mask_checker_init(mask_checker *m, graph *g, uint32_t capacity)
     return m->open && m->fill && m->local_fill && m->start_axis && eval_init(&m->ev, g, &m->scratch, MAX_WORK);
 }
 
-void mask_checker_fini(mask_checker *m) { arena_fini(&m->scratch); }
+void mask_checker_fini(mask_checker *m)
+{
+    arena_fini(&m->scratch);
+}
 
 /* What the engine would write into a mask input for a query at p. */
 static bool fill_mask(graph_type type, void *data, uint32_t n, uint32_t p, uint32_t window)
@@ -106,7 +109,9 @@ static bool see(mask_checker *m, const mask_set *set, uint32_t p, char why[120])
             bool open, first;
             bool ok = term_opens(&set->terms[k], data, i, &open);
             if (!ok || (i != j && (!term_opens(&set->terms[k], data, j, &first) || open != first))) {
-                snprintf(why, 120, "has a mask that is neither open nor closed, or differs by head, at position %u of %u", (unsigned)j, p);
+                snprintf(why, 120,
+                         "has a mask that is neither open nor closed, or differs by head, at position %u of %u",
+                         (unsigned)j, p);
                 return false;
             }
             m->open[j] = m->open[j] && open;
@@ -131,7 +136,8 @@ static bool same_terms(const mask_set *a, const mask_set *b)
     bool same = a->n == b->n;
     for (uint32_t i = 0; same && i < a->n; i++) {
         const mask_term *p = &a->terms[i], *q = &b->terms[i];
-        same = p->tensor == q->tensor && p->is_condition == q->is_condition && p->open_when == q->open_when && p->scale == q->scale;
+        same = p->tensor == q->tensor && p->is_condition == q->is_condition && p->open_when == q->open_when &&
+               p->scale == q->scale;
     }
     return same;
 }
@@ -182,7 +188,8 @@ bool mask_check(mask_checker *m, mask_set *set, char why[120])
             return false;
         }
         if (!is_window(m, p, set->window)) {
-            snprintf(why, 120, "has a mask that is not causal with a fixed window (seen at position %u, window %u)", p, set->window);
+            snprintf(why, 120, "has a mask that is not causal with a fixed window (seen at position %u, window %u)", p,
+                     set->window);
             return false;
         }
     }

@@ -15,11 +15,11 @@ bool eval_node(const graph *g, const graph_node *n, const void *const *in, void 
 /* Evaluates tensors from bound inputs and constants, on demand. */
 typedef struct eval {
     const graph *g;
-    arena *arena;             /* borrowed; buffers are kept for the next round */
-    const void **values;      /* [n_tensors] of this round, NULL: not yet */
-    void **buffers;           /* [n_tensors] */
+    arena *arena;        /* borrowed; buffers are kept for the next round */
+    const void **values; /* [n_tensors] of this round, NULL: not yet */
+    void **buffers;      /* [n_tensors] */
     uint32_t *computed, n_computed;
-    uint64_t work, max_work;  /* elements computed so far, all rounds together */
+    uint64_t work, max_work; /* elements computed so far, all rounds together */
 } eval;
 
 /* The graph must be indexed. False: out of memory. */

@@ -9,8 +9,9 @@ static const struct type_info {
     const char *name;
     uint8_t bits;
 } type_infos[GRAPH_TYPE_COUNT] = {
-    [GRAPH_F32] = {"f32", 32}, [GRAPH_F16] = {"f16", 16}, [GRAPH_I32] = {"i32", 32}, [GRAPH_I64] = {"i64", 64}, [GRAPH_I16] = {"i16", 16},
-    [GRAPH_I8] = {"i8", 8},    [GRAPH_U8] = {"u8", 8},    [GRAPH_I4] = {"i4", 4},    [GRAPH_BOOL] = {"bool", 8},
+    [GRAPH_F32] = {"f32", 32}, [GRAPH_F16] = {"f16", 16}, [GRAPH_I32] = {"i32", 32},
+    [GRAPH_I64] = {"i64", 64}, [GRAPH_I16] = {"i16", 16}, [GRAPH_I8] = {"i8", 8},
+    [GRAPH_U8] = {"u8", 8},    [GRAPH_I4] = {"i4", 4},    [GRAPH_BOOL] = {"bool", 8},
 };
 
 const char *graph_type_name(graph_type t)
@@ -88,7 +89,8 @@ uint32_t graph_add_tensor(graph *g, const char *name, graph_type type, uint32_t 
     return g->n_tensors++;
 }
 
-uint32_t graph_add_constant(graph *g, const char *name, graph_type type, uint32_t rank, const int32_t *dims, const void *data)
+uint32_t graph_add_constant(graph *g, const char *name, graph_type type, uint32_t rank, const int32_t *dims,
+                            const void *data)
 {
     uint32_t i = graph_add_tensor(g, name, type, rank, dims);
     if (i == GRAPH_NONE) {
@@ -108,7 +110,8 @@ uint32_t graph_add_constant(graph *g, const char *name, graph_type type, uint32_
     return i;
 }
 
-graph_node *graph_add_node(graph *g, graph_op op, const uint32_t *inputs, uint32_t n_inputs, const uint32_t *outputs, uint32_t n_outputs)
+graph_node *graph_add_node(graph *g, graph_op op, const uint32_t *inputs, uint32_t n_inputs, const uint32_t *outputs,
+                           uint32_t n_outputs)
 {
     void *array = g->nodes;
     uint32_t *ids = ARENA_ARRAY(g->arena, uint32_t, (size_t)n_inputs + n_outputs);
@@ -197,13 +200,26 @@ bool graph_const_i64(const graph *g, uint32_t t, uint64_t i, int64_t *out)
     }
     const uint8_t *data = (const uint8_t *)g->tensors[t].data;
     switch (g->tensors[t].type) {
-    case GRAPH_I32: *out = (int32_t)load_u32(data + i * 4); return true;
-    case GRAPH_I64: *out = (int64_t)load_u64(data + i * 8); return true;
-    case GRAPH_I16: *out = (int16_t)load_u16(data + i * 2); return true;
-    case GRAPH_I8: *out = (int8_t)data[i]; return true;
-    case GRAPH_U8: *out = data[i]; return true;
-    case GRAPH_BOOL: *out = data[i] != 0; return true;
-    default: return false;
+    case GRAPH_I32:
+        *out = (int32_t)load_u32(data + i * 4);
+        return true;
+    case GRAPH_I64:
+        *out = (int64_t)load_u64(data + i * 8);
+        return true;
+    case GRAPH_I16:
+        *out = (int16_t)load_u16(data + i * 2);
+        return true;
+    case GRAPH_I8:
+        *out = (int8_t)data[i];
+        return true;
+    case GRAPH_U8:
+        *out = data[i];
+        return true;
+    case GRAPH_BOOL:
+        *out = data[i] != 0;
+        return true;
+    default:
+        return false;
     }
 }
 

@@ -30,9 +30,9 @@ static bool type_of(uint32_t file, graph_type *out)
         uint32_t file;
         graph_type type;
     } types[] = {
-        {TFLITE_FLOAT32, GRAPH_F32}, {TFLITE_FLOAT16, GRAPH_F16}, {TFLITE_INT32, GRAPH_I32}, {TFLITE_INT64, GRAPH_I64},
-        {TFLITE_INT16, GRAPH_I16},   {TFLITE_INT8, GRAPH_I8},     {TFLITE_UINT8, GRAPH_U8},  {TFLITE_INT4, GRAPH_I4},
-        {TFLITE_BOOL, GRAPH_BOOL},
+        {TFLITE_FLOAT32, GRAPH_F32}, {TFLITE_FLOAT16, GRAPH_F16}, {TFLITE_INT32, GRAPH_I32},
+        {TFLITE_INT64, GRAPH_I64},   {TFLITE_INT16, GRAPH_I16},   {TFLITE_INT8, GRAPH_I8},
+        {TFLITE_UINT8, GRAPH_U8},    {TFLITE_INT4, GRAPH_I4},     {TFLITE_BOOL, GRAPH_BOOL},
     };
     for (size_t i = 0; i < sizeof types / sizeof *types; i++) {
         if (types[i].file == file) {
@@ -46,8 +46,8 @@ static bool type_of(uint32_t file, graph_type *out)
 static lithe_status fail_tensor(importer *im, lithe_status code, const tflite_tensor *ft, const char *problem)
 {
     char shape[GRAPH_SHAPE_TEXT];
-    import_fail(im, code, GRAPH_NONE, NULL, "tensor '%s' (%s %s) %s", ft->name ? ft->name : "", tflite_type_name(ft->type),
-                graph_shape_text(shape, ft->rank, ft->dims), problem);
+    import_fail(im, code, GRAPH_NONE, NULL, "tensor '%s' (%s %s) %s", ft->name ? ft->name : "",
+                tflite_type_name(ft->type), graph_shape_text(shape, ft->rank, ft->dims), problem);
     error_tensor(im->err, "%s", ft->name ? ft->name : "");
     return code;
 }
@@ -88,7 +88,8 @@ static lithe_status make_tensor(importer *im, import_frame *f, const tflite_tens
 lithe_status import_tensor(importer *im, import_frame *f, uint32_t i, uint32_t *out)
 {
     if (i >= f->sg->n_tensors) {
-        return import_fail(im, LITHE_E_MODEL, GRAPH_NONE, NULL, "tensor index %d is outside the %u tensors", (int)i, f->sg->n_tensors);
+        return import_fail(im, LITHE_E_MODEL, GRAPH_NONE, NULL, "tensor index %d is outside the %u tensors", (int)i,
+                           f->sg->n_tensors);
     }
     if (f->map[i] == GRAPH_NONE) {
         lithe_status status = make_tensor(im, f, &f->sg->tensors[i], &f->map[i]);
@@ -104,7 +105,8 @@ static lithe_status map_inputs(importer *im, import_frame *f, const tflite_op *o
 {
     const op_row *row = b->row;
     if (op->n_inputs < row->min_in || op->n_inputs > row->max_in) {
-        return op_fail(b, LITHE_E_MODEL, "%u inputs where %u to %u are expected", op->n_inputs, row->min_in, row->max_in);
+        return op_fail(b, LITHE_E_MODEL, "%u inputs where %u to %u are expected", op->n_inputs, row->min_in,
+                       row->max_in);
     }
     for (uint32_t i = 0; i < op->n_inputs; i++) {
         if (op->inputs[i] == -1 && i >= row->min_in) {
@@ -120,7 +122,8 @@ static lithe_status map_inputs(importer *im, import_frame *f, const tflite_op *o
             return status;
         }
         if (im->g->tensors[b->in[i]].producer == IMPORT_UNWRITTEN) {
-            return op_fail_tensor(b, LITHE_E_MODEL, b->in[i], "tensor '%s' is read, but neither constant nor input nor written before",
+            return op_fail_tensor(b, LITHE_E_MODEL, b->in[i],
+                                  "tensor '%s' is read, but neither constant nor input nor written before",
                                   im->g->tensors[b->in[i]].name);
         }
     }
@@ -130,7 +133,8 @@ static lithe_status map_inputs(importer *im, import_frame *f, const tflite_op *o
 static lithe_status map_outputs(importer *im, import_frame *f, const tflite_op *op, op_build *b, uint32_t *out)
 {
     if (op->n_outputs < b->row->min_out || op->n_outputs > b->row->max_out) {
-        return op_fail(b, LITHE_E_MODEL, "%u outputs where %u to %u are expected", op->n_outputs, b->row->min_out, b->row->max_out);
+        return op_fail(b, LITHE_E_MODEL, "%u outputs where %u to %u are expected", op->n_outputs, b->row->min_out,
+                       b->row->max_out);
     }
     for (uint32_t i = 0; i < op->n_outputs; i++) {
         if (op->outputs[i] < 0) {
@@ -143,8 +147,8 @@ static lithe_status map_outputs(importer *im, import_frame *f, const tflite_op *
         }
         graph_tensor *t = &im->g->tensors[out[i]];
         if (t->producer != IMPORT_UNWRITTEN) {
-            return op_fail_tensor(b, LITHE_E_MODEL, out[i], "tensor '%s' is written, but it is a constant, an input or written before",
-                                  t->name);
+            return op_fail_tensor(b, LITHE_E_MODEL, out[i],
+                                  "tensor '%s' is written, but it is a constant, an input or written before", t->name);
         }
         t->producer = IMPORT_WRITTEN;
     }
@@ -157,8 +161,8 @@ static lithe_status check_type(op_build *b)
     if (b->row->types == 0 || !x || b->row->types >> x->type & 1) {
         return LITHE_OK;
     }
-    return op_fail_tensor(b, LITHE_E_UNSUPPORTED, b->in[0], "tensor '%s' of type %s is not supported as first input", x->name,
-                          graph_type_name(x->type));
+    return op_fail_tensor(b, LITHE_E_UNSUPPORTED, b->in[0], "tensor '%s' of type %s is not supported as first input",
+                          x->name, graph_type_name(x->type));
 }
 
 /* The result of the shape rule must be what the file says of the output. */
@@ -168,14 +172,15 @@ static lithe_status check_outputs(op_build *b)
     for (uint32_t i = 0; i < b->n_out; i++) {
         const op_result *r = &b->result[two && i < 2 ? i : 0];
         const graph_tensor *t = &b->g->tensors[b->out[i]];
-        if (r->type == t->type && r->rank == t->rank && memcmp(r->dims, t->dims, r->rank * sizeof *r->dims) == 0 && t->elements > 0) {
+        if (r->type == t->type && r->rank == t->rank && memcmp(r->dims, t->dims, r->rank * sizeof *r->dims) == 0 &&
+            t->elements > 0) {
             continue;
         }
         char expected[GRAPH_SHAPE_TEXT], found[GRAPH_SHAPE_TEXT];
         graph_shape_text(expected, r->rank, r->dims);
         graph_shape_text(found, t->rank, t->dims);
-        op_fail_tensor(b, LITHE_E_MODEL, b->out[i], "output '%s' must be %s %s, but the file says %s %s", t->name, graph_type_name(r->type),
-                       expected, graph_type_name(t->type), found);
+        op_fail_tensor(b, LITHE_E_MODEL, b->out[i], "output '%s' must be %s %s, but the file says %s %s", t->name,
+                       graph_type_name(r->type), expected, graph_type_name(t->type), found);
         error_expected(b->err, "%s %s", graph_type_name(r->type), expected);
         error_found(b->err, "%s %s", graph_type_name(t->type), found);
         return LITHE_E_MODEL;
@@ -187,8 +192,9 @@ static lithe_status check_outputs(op_build *b)
 static lithe_status flatten_rows(op_build *b)
 {
     const graph_tensor *x = op_in(b, 0), *w = op_in(b, 1);
-    if (b->row->op != OP_FULLY_CONNECTED || b->a.keep_dims || !x || !w || w->rank != 2 || w->dims[1] < 1 || x->rank < 1 ||
-        x->dims[x->rank - 1] == w->dims[1] || x->elements % (uint64_t)w->dims[1] || x->elements / (uint64_t)w->dims[1] > INT32_MAX) {
+    if (b->row->op != OP_FULLY_CONNECTED || b->a.keep_dims || !x || !w || w->rank != 2 || w->dims[1] < 1 ||
+        x->rank < 1 || x->dims[x->rank - 1] == w->dims[1] || x->elements % (uint64_t)w->dims[1] ||
+        x->elements / (uint64_t)w->dims[1] > INT32_MAX) {
         return LITHE_OK;
     }
     int32_t dims[2] = {(int32_t)(x->elements / (uint64_t)w->dims[1]), w->dims[1]};
@@ -223,7 +229,8 @@ static lithe_status drop_axes(op_build *b, uint32_t *out)
 /* Ops with optional inputs always have all of them in the IR, absent ones as GRAPH_NONE. */
 static void pad_inputs(op_build *b)
 {
-    while (b->row->max_in != OP_ANY_NUMBER && b->row->max_in > b->row->min_in && b->row->op != OP_RESHAPE && b->n_in < b->row->max_in) {
+    while (b->row->max_in != OP_ANY_NUMBER && b->row->max_in > b->row->min_in && b->row->op != OP_RESHAPE &&
+           b->n_in < b->row->max_in) {
         b->in[b->n_in++] = GRAPH_NONE;
     }
 }
@@ -304,8 +311,8 @@ static lithe_status import_op(importer *im, import_frame *f, uint32_t i)
     if (op->builtin == BUILTIN_CUSTOM) {
         import_fail(im, LITHE_E_UNSUPPORTED, node, "CUSTOM", "custom op '%s' is not supported", op->custom_code);
     } else {
-        import_fail(im, LITHE_E_UNSUPPORTED, node, tflite_builtin_name(op->builtin), "operator %s (%u) is not supported",
-                    tflite_builtin_name(op->builtin), op->builtin);
+        import_fail(im, LITHE_E_UNSUPPORTED, node, tflite_builtin_name(op->builtin),
+                    "operator %s (%u) is not supported", tflite_builtin_name(op->builtin), op->builtin);
     }
     error_hint(im->err, "docs/ops.md lists the operators that are supported");
     return LITHE_E_UNSUPPORTED;
@@ -337,10 +344,12 @@ static lithe_status import_inputs(importer *im, import_frame *f, const tflite_si
             return status;
         }
         if (g->tensors[t].producer != IMPORT_UNWRITTEN) {
-            return import_fail(im, LITHE_E_MODEL, GRAPH_NONE, NULL, "input '%s' is a constant or given twice", s->input_names[i]);
+            return import_fail(im, LITHE_E_MODEL, GRAPH_NONE, NULL, "input '%s' is a constant or given twice",
+                               s->input_names[i]);
         }
         g->tensors[t].producer = IMPORT_WRITTEN;
-        g->inputs[i] = (graph_input){.name = s->input_names[i], .tensor = t, .role = GRAPH_IN_OTHER, .state = GRAPH_NONE};
+        g->inputs[i] =
+            (graph_input){.name = s->input_names[i], .tensor = t, .role = GRAPH_IN_OTHER, .state = GRAPH_NONE};
     }
     g->n_inputs = s->n_inputs;
     return LITHE_OK;
@@ -370,6 +379,16 @@ static lithe_status import_outputs(importer *im, import_frame *f, const tflite_s
     return LITHE_OK;
 }
 
+/* Room for what the subgraph has, so that the arrays seldom grow. */
+static bool reserve(graph *g, const tflite_subgraph *sg)
+{
+    g->tensors_capacity = sg->n_tensors + 64;
+    g->nodes_capacity = sg->n_ops + 64;
+    g->tensors = ARENA_ARRAY(g->arena, graph_tensor, g->tensors_capacity);
+    g->nodes = ARENA_ARRAY(g->arena, graph_node, g->nodes_capacity);
+    return g->tensors && g->nodes;
+}
+
 /* Reads a signature's subgraph into a frame with an empty map. */
 static lithe_status open_frame(importer *im, const tflite_signature *s, tflite_subgraph *sg, import_frame *f)
 {
@@ -379,15 +398,15 @@ static lithe_status open_frame(importer *im, const tflite_signature *s, tflite_s
         return status;
     }
     *f = (import_frame){.sg = sg, .source = GRAPH_NONE, .map = ARENA_ARRAY(im->g->arena, uint32_t, sg->n_tensors)};
-    if (!f->map) {
-        return error_memory(im->err, (uint64_t)sg->n_tensors * sizeof *f->map, "the tensor map");
+    if (!f->map || sg->n_tensors > UINT32_MAX / 4 || sg->n_ops > UINT32_MAX / 4 || !reserve(im->g, sg)) {
+        return error_memory(im->err, (uint64_t)sg->n_tensors * sizeof(graph_tensor), "the graph's tensors");
     }
     memset(f->map, 0xff, sg->n_tensors * sizeof *f->map);
     return LITHE_OK;
 }
 
-lithe_status graph_import(graph *g, tflite_model *m, const char *key, const graph_state_hint *hints, uint32_t n_hints, arena *a,
-                          lithe_error *err)
+lithe_status graph_import(graph *g, tflite_model *m, const char *key, const graph_state_hint *hints, uint32_t n_hints,
+                          arena *a, lithe_error *err)
 {
     importer im = {.g = g, .m = m, .err = err};
     tflite_subgraph sg;

@@ -6,31 +6,32 @@
 #include "graph/graph.h"
 #include "graph/op_table.h"
 
-#define IMPORT_MAX_DEPTH 8         /* composites in decompositions of composites */
-#define IMPORT_MAX_WORK 4000000    /* tensors and ops of all decompositions together: they may multiply */
+#define IMPORT_MAX_DEPTH 8       /* composites in decompositions of composites */
+#define IMPORT_MAX_WORK  4000000 /* tensors and ops of all decompositions together: they may multiply */
 
 /* During import a tensor's producer tells whether it has a value yet. */
 #define IMPORT_UNWRITTEN GRAPH_NONE
-#define IMPORT_WRITTEN (GRAPH_NONE - 1)
+#define IMPORT_WRITTEN   (GRAPH_NONE - 1)
 
 typedef struct importer {
     graph *g;
     tflite_model *m;
     lithe_error *err;
     uint32_t work;
-    uint8_t row_of[256];       /* row of op_rows by builtin, + 1 */
+    uint8_t row_of[256]; /* row of op_rows by builtin, + 1 */
 } importer;
 
 /* A subgraph on its way into the graph: the signature's own, or a decomposition. */
 typedef struct import_frame {
     const tflite_subgraph *sg;
-    uint32_t *map;             /* [sg->n_tensors] graph tensors, GRAPH_NONE until met */
-    uint32_t source;           /* decompositions: index of the composite in the signature's subgraph; else GRAPH_NONE */
+    uint32_t *map;   /* [sg->n_tensors] graph tensors, GRAPH_NONE until met */
+    uint32_t source; /* decompositions: index of the composite in the signature's subgraph; else GRAPH_NONE */
     uint32_t depth;
 } import_frame;
 
 /* Fails at a node of the signature's subgraph (GRAPH_NONE: none). `op` names what the file has there. */
-lithe_status import_fail(importer *im, lithe_status code, uint32_t node, const char *op, const char *fmt, ...) LITHE_PRINTF(5, 6);
+lithe_status import_fail(importer *im, lithe_status code, uint32_t node, const char *op, const char *fmt, ...)
+    LITHE_PRINTF(5, 6);
 
 /* The graph's tensor for tensor i of the frame, made when first met. */
 lithe_status import_tensor(importer *im, import_frame *f, uint32_t i, uint32_t *out);

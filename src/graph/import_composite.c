@@ -8,8 +8,9 @@
 static bool is_rms_norm(const import_frame *f, const tflite_op *op, graph_attrs *a)
 {
     double epsilon;
-    if (strcmp(op->composite_name, "odml.rms_norm") != 0 || op->n_inputs < 1 || op->n_inputs > 2 || op->n_outputs != 1 ||
-        !flex_map_number(op->custom_options, "epsilon", &epsilon) || !(epsilon >= 0 && epsilon < 1)) {
+    if (strcmp(op->composite_name, "odml.rms_norm") != 0 || op->n_inputs < 1 || op->n_inputs > 2 ||
+        op->n_outputs != 1 || !flex_map_number(op->custom_options, "epsilon", &epsilon) ||
+        !(epsilon >= 0 && epsilon < 1)) {
         return false;
     }
     for (uint32_t i = 0; i < op->n_inputs; i++) {
@@ -45,15 +46,16 @@ static lithe_status bind_inputs(importer *im, import_frame *outer, import_frame 
         if (op->inputs[i] < 0 || at >= sg->n_tensors || (uint32_t)op->inputs[i] >= outer->sg->n_tensors ||
             !same_declaration(&outer->sg->tensors[op->inputs[i]], &sg->tensors[at])) {
             return import_fail(im, LITHE_E_MODEL, inner->source, "STABLEHLO_COMPOSITE",
-                               "input %u of composite '%s' has not the shape and type that its decomposition takes", i, op->composite_name);
+                               "input %u of composite '%s' has not the shape and type that its decomposition takes", i,
+                               op->composite_name);
         }
         lithe_status status = import_tensor(im, outer, (uint32_t)op->inputs[i], &t);
         if (status != LITHE_OK) {
             return status;
         }
         if (im->g->tensors[t].producer == IMPORT_UNWRITTEN || inner->map[at] != GRAPH_NONE) {
-            return import_fail(im, LITHE_E_MODEL, inner->source, "STABLEHLO_COMPOSITE", "input %u of composite '%s' has no value yet", i,
-                               op->composite_name);
+            return import_fail(im, LITHE_E_MODEL, inner->source, "STABLEHLO_COMPOSITE",
+                               "input %u of composite '%s' has no value yet", i, op->composite_name);
         }
         inner->map[at] = t;
     }
@@ -70,15 +72,16 @@ static lithe_status bind_outputs(importer *im, import_frame *outer, import_frame
         if (op->outputs[i] < 0 || at >= sg->n_tensors || (uint32_t)op->outputs[i] >= outer->sg->n_tensors ||
             !same_declaration(&outer->sg->tensors[op->outputs[i]], &sg->tensors[at])) {
             return import_fail(im, LITHE_E_MODEL, inner->source, "STABLEHLO_COMPOSITE",
-                               "output %u of composite '%s' has not the shape and type that its decomposition gives", i, op->composite_name);
+                               "output %u of composite '%s' has not the shape and type that its decomposition gives", i,
+                               op->composite_name);
         }
         lithe_status status = import_tensor(im, outer, (uint32_t)op->outputs[i], &t);
         if (status != LITHE_OK) {
             return status;
         }
         if (im->g->tensors[t].producer != IMPORT_UNWRITTEN) {
-            return import_fail(im, LITHE_E_MODEL, inner->source, "STABLEHLO_COMPOSITE", "output %u of composite '%s' is written twice", i,
-                               op->composite_name);
+            return import_fail(im, LITHE_E_MODEL, inner->source, "STABLEHLO_COMPOSITE",
+                               "output %u of composite '%s' is written twice", i, op->composite_name);
         }
         if (inner->map[at] == GRAPH_NONE && !sg->tensors[at].data.data) {
             inner->map[at] = t;
@@ -99,14 +102,15 @@ static lithe_status finish_outputs(importer *im, import_frame *outer, import_fra
         }
         if (g->tensors[from].producer == IMPORT_UNWRITTEN) {
             return import_fail(im, LITHE_E_MODEL, inner->source, "STABLEHLO_COMPOSITE",
-                               "nothing in the decomposition writes output %u of composite '%s'", i, op->composite_name);
+                               "nothing in the decomposition writes output %u of composite '%s'", i,
+                               op->composite_name);
         }
         if (from == to) {
             continue;
         }
         if (g->tensors[to].producer != IMPORT_UNWRITTEN || g->tensors[from].type == GRAPH_I4) {
-            return import_fail(im, LITHE_E_MODEL, inner->source, "STABLEHLO_COMPOSITE", "output %u of composite '%s' is written twice", i,
-                               op->composite_name);
+            return import_fail(im, LITHE_E_MODEL, inner->source, "STABLEHLO_COMPOSITE",
+                               "output %u of composite '%s' is written twice", i, op->composite_name);
         }
         graph_node *n = graph_add_node(g, OP_RESHAPE, &from, 1, &to, 1);
         if (!n) {
@@ -118,16 +122,19 @@ static lithe_status finish_outputs(importer *im, import_frame *outer, import_fra
     return LITHE_OK;
 }
 
-static lithe_status open_decomposition(importer *im, import_frame *f, const tflite_op *op, tflite_subgraph *sg, import_frame *inner)
+static lithe_status open_decomposition(importer *im, import_frame *f, const tflite_op *op, tflite_subgraph *sg,
+                                       import_frame *inner)
 {
     const char *what = "STABLEHLO_COMPOSITE";
     if (f->depth >= IMPORT_MAX_DEPTH) {
-        return import_fail(im, LITHE_E_UNSUPPORTED, inner->source, what, "composite '%s': decompositions are nested deeper than %d",
-                           op->composite_name, IMPORT_MAX_DEPTH);
+        return import_fail(im, LITHE_E_UNSUPPORTED, inner->source, what,
+                           "composite '%s': decompositions are nested deeper than %d", op->composite_name,
+                           IMPORT_MAX_DEPTH);
     }
     if (op->composite_subgraph < 0 || (uint32_t)op->composite_subgraph >= im->m->n_subgraphs) {
-        return import_fail(im, LITHE_E_MODEL, inner->source, what, "composite '%s' names decomposition %d of %u subgraphs",
-                           op->composite_name, op->composite_subgraph, im->m->n_subgraphs);
+        return import_fail(im, LITHE_E_MODEL, inner->source, what,
+                           "composite '%s' names decomposition %d of %u subgraphs", op->composite_name,
+                           op->composite_subgraph, im->m->n_subgraphs);
     }
     lithe_status status = tflite_read_subgraph(im->m, (uint32_t)op->composite_subgraph, sg, im->err);
     if (status != LITHE_OK) {
@@ -135,14 +142,14 @@ static lithe_status open_decomposition(importer *im, import_frame *f, const tfli
     }
     uint64_t work = (uint64_t)im->work + sg->n_ops + sg->n_tensors + 1;
     if (work > IMPORT_MAX_WORK) {
-        return import_fail(im, LITHE_E_UNSUPPORTED, inner->source, what, "decompositions have more than %d ops and tensors together",
-                           IMPORT_MAX_WORK);
+        return import_fail(im, LITHE_E_UNSUPPORTED, inner->source, what,
+                           "decompositions have more than %d ops and tensors together", IMPORT_MAX_WORK);
     }
     im->work = (uint32_t)work;
     if (sg->n_inputs != op->n_inputs || sg->n_outputs != op->n_outputs) {
         return import_fail(im, LITHE_E_MODEL, inner->source, what,
-                           "composite '%s' has %u inputs and %u outputs, but its decomposition %u and %u", op->composite_name, op->n_inputs,
-                           op->n_outputs, sg->n_inputs, sg->n_outputs);
+                           "composite '%s' has %u inputs and %u outputs, but its decomposition %u and %u",
+                           op->composite_name, op->n_inputs, op->n_outputs, sg->n_inputs, sg->n_outputs);
     }
     inner->sg = sg;
     inner->depth = f->depth + 1;

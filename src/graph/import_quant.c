@@ -31,12 +31,13 @@ static lithe_status set_blocks(importer *im, import_frame *f, const tflite_tenso
         return refuse(im, LITHE_E_UNSUPPORTED, t, "blockwise zero points are not supported");
     }
     if (!t->data || t->rank != 2 || t->dims[1] % ft->block_size != 0) {
-        return refuse(im, LITHE_E_MODEL, t, "blockwise quantisation needs a constant matrix whose rows are whole blocks");
+        return refuse(im, LITHE_E_MODEL, t,
+                      "blockwise quantisation needs a constant matrix whose rows are whole blocks");
     }
     int32_t blocks = t->dims[1] / ft->block_size;
     uint64_t n = (uint64_t)t->dims[0] * (uint64_t)blocks;
-    if (s->type != TFLITE_FLOAT16 || !s->data.data || s->rank != 2 || s->dims[0] != t->dims[0] || s->dims[1] != blocks ||
-        s->data.size < n * 2) {
+    if (s->type != TFLITE_FLOAT16 || !s->data.data || s->rank != 2 || s->dims[0] != t->dims[0] ||
+        s->dims[1] != blocks || s->data.size < n * 2) {
         return refuse(im, LITHE_E_MODEL, t, "block scales must be a constant f16 tensor with one scale for each block");
     }
     t->quant = GRAPH_QUANT_BLOCK;
@@ -64,11 +65,13 @@ lithe_status import_quant(importer *im, import_frame *f, const tflite_tensor *ft
         return set_blocks(im, f, ft, index);
     }
     /* Converters leave scales on float and index tensors too; they mean nothing there. */
-    if (ft->n_scales == 0 || !ft->scales || (t->type != GRAPH_I8 && t->type != GRAPH_I4 && t->type != GRAPH_I16 && t->type != GRAPH_U8)) {
+    if (ft->n_scales == 0 || !ft->scales ||
+        (t->type != GRAPH_I8 && t->type != GRAPH_I4 && t->type != GRAPH_I16 && t->type != GRAPH_U8)) {
         return LITHE_OK;
     }
     if (!is_symmetric(ft)) {
-        return refuse(im, LITHE_E_UNSUPPORTED, t, "asymmetric quantisation (a zero point other than 0) is not supported");
+        return refuse(im, LITHE_E_UNSUPPORTED, t,
+                      "asymmetric quantisation (a zero point other than 0) is not supported");
     }
     t->scales = ft->scales;
     t->n_scales = ft->n_scales;

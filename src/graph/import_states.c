@@ -35,7 +35,7 @@ typedef struct name_table {
     const graph *g;
     bool inputs;
     uint32_t mask;
-    uint32_t *slots;   /* index + 1 */
+    uint32_t *slots; /* index + 1 */
 } name_table;
 
 static uint32_t hash_name(const char *s)
@@ -193,7 +193,8 @@ static lithe_status add_state(importer *im, uint32_t i, uint32_t output, graph_s
     return s->kind == GRAPH_STATE_RECURRENT ? LITHE_OK : set_sequence_axis(im, s, axis_hint);
 }
 
-static lithe_status states_from_hints(importer *im, const name_table *names, const graph_state_hint *hints, uint32_t n_hints)
+static lithe_status states_from_hints(importer *im, const name_table *names, const graph_state_hint *hints,
+                                      uint32_t n_hints)
 {
     const graph *g = im->g;
     name_table inputs;
@@ -201,12 +202,15 @@ static lithe_status states_from_hints(importer *im, const name_table *names, con
         return error_memory(im->err, g->n_inputs * sizeof(uint32_t), "the names of inputs");
     }
     for (uint32_t i = 0; i < n_hints; i++) {
-        const char *in_name = hints[i].input_name ? hints[i].input_name : "", *out_name = hints[i].output_name ? hints[i].output_name : "";
+        const char *in_name = hints[i].input_name ? hints[i].input_name : "",
+                   *out_name = hints[i].output_name ? hints[i].output_name : "";
         uint32_t input = *name_slot(&inputs, in_name), output = *name_slot(names, out_name);
         if (!input || g->inputs[input - 1].role == GRAPH_IN_STATE) {
-            return fail_state(im, in_name, input ? "is listed twice" : "of the executor metadata is no input of the signature");
+            return fail_state(im, in_name,
+                              input ? "is listed twice" : "of the executor metadata is no input of the signature");
         }
-        lithe_status status = add_state(im, input - 1, output ? output - 1 : GRAPH_NONE, hints[i].kind, hints[i].sequence_axis);
+        lithe_status status =
+            add_state(im, input - 1, output ? output - 1 : GRAPH_NONE, hints[i].kind, hints[i].sequence_axis);
         if (status != LITHE_OK) {
             return status;
         }
@@ -235,7 +239,8 @@ static lithe_status states_from_names(importer *im, const name_table *names)
                 continue;
             }
         }
-        lithe_status status = add_state(im, i, output ? output - 1 : GRAPH_NONE, known ? known->kind : GRAPH_STATE_RECURRENT, -1);
+        lithe_status status =
+            add_state(im, i, output ? output - 1 : GRAPH_NONE, known ? known->kind : GRAPH_STATE_RECURRENT, -1);
         if (status != LITHE_OK) {
             return status;
         }
@@ -254,8 +259,8 @@ static lithe_status require_states(importer *im, const name_table *names)
     if (g->n_states == 0 && mask && positions && *name_slot(names, "logits")) {
         char found[240];
         list_inputs(g, found, sizeof found);
-        return import_fail(im, LITHE_E_MODEL, GRAPH_NONE, NULL,
-                           "no state (KV cache) can be told among the inputs: %s", found);
+        return import_fail(im, LITHE_E_MODEL, GRAPH_NONE, NULL, "no state (KV cache) can be told among the inputs: %s",
+                           found);
     }
     return LITHE_OK;
 }

@@ -4,15 +4,16 @@
 #include <stdio.h>
 #include <string.h>
 
-#define BIT(t) (1u << GRAPH_##t)
-#define FLOAT BIT(F32)
-#define NUMBER (BIT(F32) | BIT(I32) | BIT(I64))
+#define BIT(t)     (1u << GRAPH_##t)
+#define FLOAT      BIT(F32)
+#define NUMBER     (BIT(F32) | BIT(I32) | BIT(I64))
 #define ANY_NUMBER (NUMBER | BIT(F16) | BIT(I16) | BIT(I8) | BIT(U8))
-#define BOOLEAN BIT(BOOL)
-#define EQUATABLE (NUMBER | BIT(BOOL))
-#define MOVABLE (ANY_NUMBER | BIT(BOOL))
-#define INDEX (BIT(I32) | BIT(I64))
+#define BOOLEAN    BIT(BOOL)
+#define EQUATABLE  (NUMBER | BIT(BOOL))
+#define MOVABLE    (ANY_NUMBER | BIT(BOOL))
+#define INDEX      (BIT(I32) | BIT(I64))
 
+/* clang-format off */
 #define BINARY(n, builtin, types, what)                                                                                                     \
     {OP_##n, #n, builtin, NULL, 2, 2, 1, 1, types, NULL, op_shape_binary, what}
 #define ARITHMETIC(n, builtin, what)                                                                                                        \
@@ -24,6 +25,7 @@
 #define REDUCE(n, builtin, types, what)                                                                                                     \
     {OP_##n, #n, builtin, NULL, 2, 2, 1, 1, types, op_read_reduce, op_shape_reduce, what}
 
+/* one row a line */
 const op_row op_rows[] = {
     ARITHMETIC(ADD, 0, "a + b"),
     ARITHMETIC(SUB, 41, "a - b"),
@@ -113,6 +115,7 @@ const op_row op_rows[] = {
     {OP_ROPE, "ROPE", -1, NULL, 3, 3, 1, 1, FLOAT, NULL, NULL, "rotary embedding, x * cos + (-x2, x1) * sin; recognised, never in a file"},
     {OP_GATED_UNIT, "GATED_UNIT", -1, NULL, 2, 2, 1, 1, FLOAT, NULL, NULL, "activation(gate) * up; recognised, never in a file"},
 };
+/* clang-format on */
 const uint32_t op_n_rows = sizeof op_rows / sizeof *op_rows;
 
 const char *graph_op_name(graph_op op)
@@ -169,16 +172,21 @@ static void print_count(buffer *out, uint32_t min, uint32_t max)
 
 void graph_ops_markdown(buffer *out)
 {
-    buffer_string(out, "# Operators\n\nWhat a graph in a bundle may consist of. Made from the table in `src/graph/ops.c` by `tools/ops_md.c`; a test "
-                       "compares.\nEverything else is refused when a bundle is opened, with signature, node and operator. Composites that are "
-                       "not listed run as their decomposition.\nInputs that only parametrise (shapes, axes, permutations, sizes) must be "
-                       "constant.\n\n| in the file | becomes | inputs | outputs | types of the first input | what it computes |\n|---|---|---|---|---|---|\n");
+    buffer_string(out, "# Operators\n\nWhat a graph in a bundle may consist of. Made from the table in "
+                       "`src/graph/ops.c` by `tools/ops_md.c`; a test "
+                       "compares.\nEverything else is refused when a bundle is opened, with signature, node and "
+                       "operator. Composites that are "
+                       "not listed run as their decomposition.\nInputs that only parametrise (shapes, axes, "
+                       "permutations, sizes) must be "
+                       "constant.\n\n| in the file | becomes | inputs | outputs | types of the first input | what it "
+                       "computes |\n|---|---|---|---|---|---|\n");
     for (uint32_t i = 0; i < op_n_rows; i++) {
         const op_row *r = &op_rows[i];
         if (r->builtin >= 0) {
             buffer_printf(out, "| %s | %s | ", r->name, graph_op_name(r->op));
         } else {
-            buffer_printf(out, "| %s%s%s | %s | ", r->custom ? "`" : "", r->custom ? r->custom : "-", r->custom ? "`" : "", r->name);
+            buffer_printf(out, "| %s%s%s | %s | ", r->custom ? "`" : "", r->custom ? r->custom : "-",
+                          r->custom ? "`" : "", r->name);
         }
         print_count(out, r->min_in, r->max_in);
         buffer_string(out, " | ");

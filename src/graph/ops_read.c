@@ -6,9 +6,18 @@
 #include <stdio.h>
 #include <string.h>
 
-static uint8_t option_u8(const op_build *b, unsigned slot) { return fb_u8(&b->file->options, slot, 0); }
-static bool option_bool(const op_build *b, unsigned slot) { return fb_u8(&b->file->options, slot, 0) != 0; }
-static int32_t option_i32(const op_build *b, unsigned slot, int32_t def) { return fb_i32(&b->file->options, slot, def); }
+static uint8_t option_u8(const op_build *b, unsigned slot)
+{
+    return fb_u8(&b->file->options, slot, 0);
+}
+static bool option_bool(const op_build *b, unsigned slot)
+{
+    return fb_u8(&b->file->options, slot, 0) != 0;
+}
+static int32_t option_i32(const op_build *b, unsigned slot, int32_t def)
+{
+    return fb_i32(&b->file->options, slot, def);
+}
 
 static lithe_status read_activation(op_build *b, unsigned slot)
 {
@@ -36,12 +45,13 @@ static lithe_status take_numbers(op_build *b, uint32_t i, const char *what, uint
         return op_fail(b, LITHE_E_MODEL, "the input that gives %s is missing", what);
     }
     if (!p->data) {
-        return op_fail_tensor(b, LITHE_E_UNSUPPORTED, t, "%s must be constant, but tensor '%s' is computed", what, p->name);
+        return op_fail_tensor(b, LITHE_E_UNSUPPORTED, t, "%s must be constant, but tensor '%s' is computed", what,
+                              p->name);
     }
     if ((p->type != GRAPH_I32 && p->type != GRAPH_I64) || p->rank > 2 || p->elements > max) {
         char shape[GRAPH_SHAPE_TEXT];
-        return op_fail_tensor(b, LITHE_E_MODEL, t, "%s must be at most %u integers, but tensor '%s' is %s %s", what, max, p->name,
-                              graph_type_name(p->type), graph_shape_text(shape, p->rank, p->dims));
+        return op_fail_tensor(b, LITHE_E_MODEL, t, "%s must be at most %u integers, but tensor '%s' is %s %s", what,
+                              max, p->name, graph_type_name(p->type), graph_shape_text(shape, p->rank, p->dims));
     }
     *n = (uint32_t)p->elements;
     for (uint32_t j = 0; j < *n; j++) {
@@ -76,9 +86,15 @@ static lithe_status set_axis(op_build *b, int64_t axis, uint32_t rank, int32_t *
     return LITHE_OK;
 }
 
-static bool fits_i32(int64_t v) { return v >= INT32_MIN && v <= INT32_MAX; }
+static bool fits_i32(int64_t v)
+{
+    return v >= INT32_MIN && v <= INT32_MAX;
+}
 
-lithe_status op_read_activation(op_build *b) { return read_activation(b, 0); }
+lithe_status op_read_activation(op_build *b)
+{
+    return read_activation(b, 0);
+}
 
 lithe_status op_read_fully_connected(op_build *b)
 {
@@ -112,7 +128,8 @@ static lithe_status resolve_padding(op_build *b, uint8_t padding)
 {
     const graph_tensor *x = op_in(b, 0);
     if (padding > 1 || !x || x->rank != 4) {
-        return op_fail(b, LITHE_E_MODEL, padding > 1 ? "padding scheme %u is not known" : "input must have rank 4", padding);
+        return op_fail(b, LITHE_E_MODEL, padding > 1 ? "padding scheme %u is not known" : "input must have rank 4",
+                       padding);
     }
     const int32_t strides[2] = {b->a.stride_h, b->a.stride_w}, dilations[2] = {b->a.dilation_h, b->a.dilation_w};
     const int32_t filters[2] = {b->a.filter_h, b->a.filter_w};
@@ -121,12 +138,13 @@ static lithe_status resolve_padding(op_build *b, uint8_t padding)
     for (int i = 0; i < 2; i++) {
         int64_t in = x->dims[1 + i], s = strides[i], reach = ((int64_t)filters[i] - 1) * dilations[i] + 1;
         if (s < 1 || dilations[i] < 1 || filters[i] < 1 || reach > INT32_MAX) {
-            return op_fail(b, LITHE_E_MODEL, "stride %d, dilation %d or filter size %d is out of range", strides[i], dilations[i],
-                           filters[i]);
+            return op_fail(b, LITHE_E_MODEL, "stride %d, dilation %d or filter size %d is out of range", strides[i],
+                           dilations[i], filters[i]);
         }
         int64_t out = padding == 0 ? (in + s - 1) / s : (in - reach) / s + 1;
         if (in < 1 || (padding == 1 && in < reach)) {
-            return op_fail(b, LITHE_E_MODEL, "filter of %lld does not fit an input of %lld", (long long)reach, (long long)in);
+            return op_fail(b, LITHE_E_MODEL, "filter of %lld does not fit an input of %lld", (long long)reach,
+                           (long long)in);
         }
         int64_t total = (out - 1) * s + reach - in;
         *pads[i] = padding == 0 && total > 0 ? (int32_t)(total / 2) : 0;
@@ -273,8 +291,8 @@ lithe_status op_read_reshape(op_build *b)
     if (b->n_in > 1) {
         const graph_tensor *p = op_in(b, 1);
         if (p && p->rank > 1) {
-            return op_fail_tensor(b, LITHE_E_MODEL, b->in[1], "the new shape must be a vector, but tensor '%s' has rank %u", p->name,
-                                  p->rank);
+            return op_fail_tensor(b, LITHE_E_MODEL, b->in[1],
+                                  "the new shape must be a vector, but tensor '%s' has rank %u", p->name, p->rank);
         }
         lithe_status status = take_numbers(b, 1, "the new shape", GRAPH_MAX_RANK, dims, &n);
         if (status != LITHE_OK) {
@@ -373,11 +391,12 @@ lithe_status op_read_strided_slice(op_build *b)
         return status;
     }
     if (option_i32(b, 2, 0) || option_i32(b, 3, 0)) {
-        return op_fail(b, LITHE_E_UNSUPPORTED, "%s masks are not supported", option_i32(b, 2, 0) ? "ellipsis" : "new-axis");
+        return op_fail(b, LITHE_E_UNSUPPORTED, "%s masks are not supported",
+                       option_i32(b, 2, 0) ? "ellipsis" : "new-axis");
     }
     if (!x || n > x->rank || n_end != n || n_step != n) {
-        return op_fail(b, LITHE_E_MODEL, "begin, end and strides have %u, %u and %u numbers for a tensor of rank %u", n, n_end, n_step,
-                       x ? x->rank : 0);
+        return op_fail(b, LITHE_E_MODEL, "begin, end and strides have %u, %u and %u numbers for a tensor of rank %u", n,
+                       n_end, n_step, x ? x->rank : 0);
     }
     int32_t begin_mask = option_i32(b, 0, 0), end_mask = option_i32(b, 1, 0), shrink = option_i32(b, 4, 0);
     bool offset = option_bool(b, 5);
@@ -392,11 +411,13 @@ lithe_status op_read_strided_slice(op_build *b)
                 return op_fail(b, LITHE_E_MODEL, "stride or bound of axis %u is out of range", i);
             }
             count = shrunk ? 1
-                           : slice_count(x->dims[i], &at, offset ? at + end[i] : end[i], by, begin_mask >> i & 1, end_mask >> i & 1);
+                           : slice_count(x->dims[i], &at, offset ? at + end[i] : end[i], by, begin_mask >> i & 1,
+                                         end_mask >> i & 1);
             at = shrunk && at < 0 ? at + x->dims[i] : at;
         }
         if (count < 1 || at < 0 || at >= x->dims[i]) {
-            return op_fail_tensor(b, LITHE_E_MODEL, b->in[0], "the slice takes nothing of axis %u, which has %d elements", i, x->dims[i]);
+            return op_fail_tensor(b, LITHE_E_MODEL, b->in[0],
+                                  "the slice takes nothing of axis %u, which has %d elements", i, x->dims[i]);
         }
         b->a.begin[i] = (int32_t)at;
         b->a.stride[i] = (int32_t)by;
@@ -414,8 +435,8 @@ lithe_status op_read_gather(op_build *b)
     int64_t batch = option_i32(b, 1, 0);
     batch = batch < 0 ? batch + index_rank : batch;
     if (status == LITHE_OK && (batch < 0 || batch > index_rank || batch > b->a.axis)) {
-        return op_fail(b, LITHE_E_MODEL, "batch_dims %d does not fit axis %d and indices of rank %u", option_i32(b, 1, 0), b->a.axis,
-                       index_rank);
+        return op_fail(b, LITHE_E_MODEL, "batch_dims %d does not fit axis %d and indices of rank %u",
+                       option_i32(b, 1, 0), b->a.axis, index_rank);
     }
     b->a.batch_dims = (int32_t)batch;
     return status;
@@ -535,7 +556,10 @@ static lithe_status read_pads(op_build *b)
     return status;
 }
 
-lithe_status op_read_pad(op_build *b) { return read_pads(b); }
+lithe_status op_read_pad(op_build *b)
+{
+    return read_pads(b);
+}
 
 lithe_status op_read_pad_v2(op_build *b)
 {
@@ -564,8 +588,14 @@ static lithe_status read_asked(op_build *b, const char *what)
     return status;
 }
 
-lithe_status op_read_tile(op_build *b) { return read_asked(b, "the multiples"); }
-lithe_status op_read_broadcast_to(op_build *b) { return read_asked(b, "the shape"); }
+lithe_status op_read_tile(op_build *b)
+{
+    return read_asked(b, "the multiples");
+}
+lithe_status op_read_broadcast_to(op_build *b)
+{
+    return read_asked(b, "the shape");
+}
 
 /* The three inputs stay (fold makes the result constant); they must be known, since they are the shape. */
 lithe_status op_read_range(op_build *b)
@@ -574,7 +604,8 @@ lithe_status op_read_range(op_build *b)
     for (uint32_t i = 0; i < 3; i++) {
         const graph_tensor *p = op_in(b, i);
         if (!p || p->elements != 1 || !graph_const_f32(b->g, b->in[i], 0, &v[i])) {
-            return op_fail_tensor(b, LITHE_E_UNSUPPORTED, i < b->n_in ? b->in[i] : GRAPH_NONE, "start, limit and delta must be constant");
+            return op_fail_tensor(b, LITHE_E_UNSUPPORTED, i < b->n_in ? b->in[i] : GRAPH_NONE,
+                                  "start, limit and delta must be constant");
         }
     }
     double count = v[2] != 0 ? ((double)v[1] - v[0]) / v[2] : -1;
@@ -610,9 +641,10 @@ lithe_status op_read_gated_delta(op_build *b)
 {
     bytes type = {NULL, 0};
     b->a.state = GRAPH_NONE;
-    if (flex_map_string(b->file->custom_options, "state_dtype", &type) && !(type.size == 7 && memcmp(type.data, "float32", 7) == 0)) {
-        return op_fail(b, LITHE_E_UNSUPPORTED, "state_dtype '%.*s' is not supported", type.size < 32 ? (int)type.size : 32,
-                       (const char *)type.data);
+    if (flex_map_string(b->file->custom_options, "state_dtype", &type) &&
+        !(type.size == 7 && memcmp(type.data, "float32", 7) == 0)) {
+        return op_fail(b, LITHE_E_UNSUPPORTED, "state_dtype '%.*s' is not supported",
+                       type.size < 32 ? (int)type.size : 32, (const char *)type.data);
     }
     return LITHE_OK;
 }

@@ -34,7 +34,8 @@ static lithe_status broadcast(op_build *b, uint32_t input)
         if (have != dim && have != 1 && dim != 1) {
             char a[GRAPH_SHAPE_TEXT], c[GRAPH_SHAPE_TEXT];
             return op_fail_tensor(b, LITHE_E_MODEL, b->in[input], "shape %s of tensor '%s' does not broadcast with %s",
-                                  graph_shape_text(a, x->rank, x->dims), x->name, graph_shape_text(c, r->rank, r->dims));
+                                  graph_shape_text(a, x->rank, x->dims), x->name,
+                                  graph_shape_text(c, r->rank, r->dims));
         }
     }
     int32_t dims[GRAPH_MAX_RANK];
@@ -144,7 +145,8 @@ lithe_status op_shape_concat(op_build *b)
         if (!fits) {
             char a[GRAPH_SHAPE_TEXT], c[GRAPH_SHAPE_TEXT];
             return op_fail_tensor(b, LITHE_E_MODEL, b->in[i], "%s cannot be put behind %s along axis %d",
-                                  graph_shape_text(a, x->rank, x->dims), graph_shape_text(c, first->rank, first->dims), b->a.axis);
+                                  graph_shape_text(a, x->rank, x->dims), graph_shape_text(c, first->rank, first->dims),
+                                  b->a.axis);
         }
         sum += x->dims[b->a.axis];
     }
@@ -177,7 +179,8 @@ lithe_status op_shape_pack(op_build *b)
             return status;
         }
         if (!graph_same_shape(x, op_in(b, i))) {
-            return op_fail_tensor(b, LITHE_E_MODEL, b->in[i], "tensor '%s' has not the shape of the first input", op_in(b, i)->name);
+            return op_fail_tensor(b, LITHE_E_MODEL, b->in[i], "tensor '%s' has not the shape of the first input",
+                                  op_in(b, i)->name);
         }
     }
     int32_t dims[GRAPH_MAX_RANK + 1];
@@ -191,8 +194,8 @@ lithe_status op_shape_unpack(op_build *b)
 {
     const graph_tensor *x = op_in(b, 0);
     if (x->dims[b->a.axis] != (int32_t)b->n_out) {
-        return op_fail_tensor(b, LITHE_E_MODEL, b->in[0], "axis %d has %d elements for %u outputs", b->a.axis, x->dims[b->a.axis],
-                              b->n_out);
+        return op_fail_tensor(b, LITHE_E_MODEL, b->in[0], "axis %d has %d elements for %u outputs", b->a.axis,
+                              x->dims[b->a.axis], b->n_out);
     }
     result_like(b, x);
     b->result[0].rank--;
@@ -209,8 +212,8 @@ lithe_status op_shape_split(op_build *b)
         return op_fail_tensor(b, LITHE_E_UNSUPPORTED, b->in[0], "splitting quantised tensors is not supported");
     }
     if (x->dims[b->a.axis] % (int32_t)b->n_out) {
-        return op_fail_tensor(b, LITHE_E_MODEL, b->in[0], "axis %d has %d elements, not a multiple of %u outputs", b->a.axis,
-                              x->dims[b->a.axis], b->n_out);
+        return op_fail_tensor(b, LITHE_E_MODEL, b->in[0], "axis %d has %d elements, not a multiple of %u outputs",
+                              b->a.axis, x->dims[b->a.axis], b->n_out);
     }
     result_like(b, x);
     b->result[0].dims[b->a.axis] /= (int32_t)b->n_out;
@@ -221,8 +224,8 @@ static lithe_status need_index_type(op_build *b, uint32_t input)
 {
     const graph_tensor *x = op_in(b, input);
     if (x->type != GRAPH_I32 && x->type != GRAPH_I64) {
-        return op_fail_tensor(b, LITHE_E_UNSUPPORTED, b->in[input], "indices must be i32 or i64, but tensor '%s' is %s", x->name,
-                              graph_type_name(x->type));
+        return op_fail_tensor(b, LITHE_E_UNSUPPORTED, b->in[input], "indices must be i32 or i64, but tensor '%s' is %s",
+                              x->name, graph_type_name(x->type));
     }
     return LITHE_OK;
 }
@@ -238,7 +241,8 @@ lithe_status op_shape_gather(op_build *b)
     }
     for (uint32_t i = 0; i < batch; i++) {
         if (x->dims[i] != indices->dims[i]) {
-            return op_fail_tensor(b, LITHE_E_MODEL, b->in[1], "batch axis %u has %d indices for %d rows", i, indices->dims[i], x->dims[i]);
+            return op_fail_tensor(b, LITHE_E_MODEL, b->in[1], "batch axis %u has %d indices for %d rows", i,
+                                  indices->dims[i], x->dims[i]);
         }
     }
     for (uint32_t i = 0; i < axis; i++) {
@@ -263,7 +267,8 @@ lithe_status op_shape_gather_nd(op_build *b)
         return status;
     }
     if (depth < 1 || (uint32_t)depth > x->rank) {
-        return op_fail_tensor(b, LITHE_E_MODEL, b->in[1], "indices of %d numbers for a tensor of rank %u", depth, x->rank);
+        return op_fail_tensor(b, LITHE_E_MODEL, b->in[1], "indices of %d numbers for a tensor of rank %u", depth,
+                              x->rank);
     }
     for (uint32_t i = 0; i + 1 < indices->rank; i++) {
         dims[n++] = indices->dims[i];
@@ -297,7 +302,8 @@ lithe_status op_shape_tile(op_build *b)
     result_like(b, x);
     for (uint32_t i = 0; i < x->rank; i++) {
         if (__builtin_mul_overflow(x->dims[i], b->asked[i], &b->result[0].dims[i])) {
-            return op_fail(b, LITHE_E_MODEL, "axis %u of %d elements cannot be repeated %d times", i, x->dims[i], b->asked[i]);
+            return op_fail(b, LITHE_E_MODEL, "axis %u of %d elements cannot be repeated %d times", i, x->dims[i],
+                           b->asked[i]);
         }
     }
     return LITHE_OK;
@@ -308,11 +314,11 @@ lithe_status op_shape_broadcast_to(op_build *b)
     const graph_tensor *x = op_in(b, 0);
     lithe_status status = result_shape(b, x->type, b->asked_rank, b->asked);
     status = status != LITHE_OK ? status : broadcast(b, 0);
-    if (status == LITHE_OK &&
-        (b->result[0].rank != b->asked_rank || memcmp(b->result[0].dims, b->asked, b->asked_rank * sizeof *b->asked) != 0)) {
+    if (status == LITHE_OK && (b->result[0].rank != b->asked_rank ||
+                               memcmp(b->result[0].dims, b->asked, b->asked_rank * sizeof *b->asked) != 0)) {
         char from[GRAPH_SHAPE_TEXT], to[GRAPH_SHAPE_TEXT];
-        return op_fail_tensor(b, LITHE_E_MODEL, b->in[0], "%s cannot be broadcast to %s", graph_shape_text(from, x->rank, x->dims),
-                              graph_shape_text(to, b->asked_rank, b->asked));
+        return op_fail_tensor(b, LITHE_E_MODEL, b->in[0], "%s cannot be broadcast to %s",
+                              graph_shape_text(from, x->rank, x->dims), graph_shape_text(to, b->asked_rank, b->asked));
     }
     return status;
 }
@@ -349,7 +355,8 @@ lithe_status op_shape_embedding(op_build *b)
         quantised != (table->quant != GRAPH_QUANT_NONE) || (quantised && (!table->data || table->rank != 2)) ||
         (table->quant == GRAPH_QUANT_CHANNEL && table->quant_axis != 0)) {
         char shape[GRAPH_SHAPE_TEXT];
-        return op_fail_tensor(b, LITHE_E_UNSUPPORTED, b->in[1], "a table of type %s, shape %s and this quantisation is not supported",
+        return op_fail_tensor(b, LITHE_E_UNSUPPORTED, b->in[1],
+                              "a table of type %s, shape %s and this quantisation is not supported",
                               graph_type_name(table->type), graph_shape_text(shape, table->rank, table->dims));
     }
     int32_t dims[GRAPH_MAX_RANK * 2];
@@ -418,7 +425,8 @@ lithe_status op_shape_dequantize(op_build *b)
 {
     const graph_tensor *x = op_in(b, 0);
     if ((x->type == GRAPH_F16) != (x->quant == GRAPH_QUANT_NONE)) {
-        return op_fail_tensor(b, LITHE_E_MODEL, b->in[0], "tensor '%s' of type %s has no scale", x->name, graph_type_name(x->type));
+        return op_fail_tensor(b, LITHE_E_MODEL, b->in[0], "tensor '%s' of type %s has no scale", x->name,
+                              graph_type_name(x->type));
     }
     result_like(b, x);
     b->result[0].type = GRAPH_F32;
@@ -429,7 +437,8 @@ lithe_status op_shape_quantize(op_build *b)
 {
     const graph_tensor *y = &b->g->tensors[b->out[0]];
     if (y->type != GRAPH_I8 || y->quant != GRAPH_QUANT_TENSOR) {
-        return op_fail_tensor(b, LITHE_E_UNSUPPORTED, b->out[0], "quantising to %s is only supported as i8 with one scale and zero point 0",
+        return op_fail_tensor(b, LITHE_E_UNSUPPORTED, b->out[0],
+                              "quantising to %s is only supported as i8 with one scale and zero point 0",
                               graph_type_name(y->type));
     }
     result_like(b, op_in(b, 0));

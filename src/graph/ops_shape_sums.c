@@ -7,8 +7,8 @@ static lithe_status need_f32(op_build *b, uint32_t input, const char *what)
 {
     const graph_tensor *x = op_in(b, input);
     if (x && x->type != GRAPH_F32) {
-        return op_fail_tensor(b, LITHE_E_UNSUPPORTED, b->in[input], "%s must be f32, but tensor '%s' is %s", what, x->name,
-                              graph_type_name(x->type));
+        return op_fail_tensor(b, LITHE_E_UNSUPPORTED, b->in[input], "%s must be f32, but tensor '%s' is %s", what,
+                              x->name, graph_type_name(x->type));
     }
     return LITHE_OK;
 }
@@ -20,7 +20,8 @@ static lithe_status need_shape(op_build *b, uint32_t input, uint32_t rank, const
         char expected[GRAPH_SHAPE_TEXT], found[GRAPH_SHAPE_TEXT];
         graph_shape_text(expected, rank, dims);
         graph_shape_text(found, x->rank, x->dims);
-        op_fail_tensor(b, LITHE_E_MODEL, b->in[input], "input %u ('%s') is %s where %s is expected", input, x->name, found, expected);
+        op_fail_tensor(b, LITHE_E_MODEL, b->in[input], "input %u ('%s') is %s where %s is expected", input, x->name,
+                       found, expected);
         error_expected(b->err, "%s", expected);
         error_found(b->err, "%s", found);
         return LITHE_E_MODEL;
@@ -46,11 +47,13 @@ static lithe_status check_weights(op_build *b)
 {
     const graph_tensor *w = op_in(b, 1);
     bool quantised = w->type == GRAPH_I8 || w->type == GRAPH_I4;
-    if (w->rank != 2 || (!quantised && w->type != GRAPH_F32 && w->type != GRAPH_F16) || quantised != (w->quant != GRAPH_QUANT_NONE) ||
-        (w->quant == GRAPH_QUANT_CHANNEL && w->quant_axis != 0) || (quantised && !w->data)) {
+    if (w->rank != 2 || (!quantised && w->type != GRAPH_F32 && w->type != GRAPH_F16) ||
+        quantised != (w->quant != GRAPH_QUANT_NONE) || (w->quant == GRAPH_QUANT_CHANNEL && w->quant_axis != 0) ||
+        (quantised && !w->data)) {
         char shape[GRAPH_SHAPE_TEXT];
-        return op_fail_tensor(b, LITHE_E_UNSUPPORTED, b->in[1], "weights '%s' of type %s, shape %s and this quantisation are not supported",
-                              w->name, graph_type_name(w->type), graph_shape_text(shape, w->rank, w->dims));
+        return op_fail_tensor(b, LITHE_E_UNSUPPORTED, b->in[1],
+                              "weights '%s' of type %s, shape %s and this quantisation are not supported", w->name,
+                              graph_type_name(w->type), graph_shape_text(shape, w->rank, w->dims));
     }
     return LITHE_OK;
 }
@@ -65,8 +68,8 @@ lithe_status op_shape_fully_connected(op_build *b)
     }
     if (x->rank < 1 || x->dims[x->rank - 1] != w->dims[1]) {
         char shape[GRAPH_SHAPE_TEXT], weights[GRAPH_SHAPE_TEXT];
-        return op_fail_tensor(b, LITHE_E_MODEL, b->in[0], "input %s does not fit weights %s", graph_shape_text(shape, x->rank, x->dims),
-                              graph_shape_text(weights, w->rank, w->dims));
+        return op_fail_tensor(b, LITHE_E_MODEL, b->in[0], "input %s does not fit weights %s",
+                              graph_shape_text(shape, x->rank, x->dims), graph_shape_text(weights, w->rank, w->dims));
     }
     int32_t dims[GRAPH_MAX_RANK];
     if (b->a.keep_dims) {
@@ -109,8 +112,9 @@ lithe_status op_shape_batch_matmul(op_build *b)
     }
     if (!fits) {
         char p[GRAPH_SHAPE_TEXT], q[GRAPH_SHAPE_TEXT];
-        return op_fail_tensor(b, LITHE_E_MODEL, b->in[1], "%s%s and %s%s cannot be multiplied", graph_shape_text(p, x->rank, x->dims),
-                              b->a.adj_x ? " transposed" : "", graph_shape_text(q, y->rank, y->dims), b->a.adj_y ? " transposed" : "");
+        return op_fail_tensor(b, LITHE_E_MODEL, b->in[1], "%s%s and %s%s cannot be multiplied",
+                              graph_shape_text(p, x->rank, x->dims), b->a.adj_x ? " transposed" : "",
+                              graph_shape_text(q, y->rank, y->dims), b->a.adj_y ? " transposed" : "");
     }
     set_result(&b->result[0], GRAPH_F32, rank, dims);
     return LITHE_OK;
@@ -123,8 +127,8 @@ lithe_status op_shape_conv(op_build *b)
     lithe_status status = need_f32(b, 1, "the weights");
     status = status != LITHE_OK ? status : need_vector(b, 2, w->dims[0]);
     if (status == LITHE_OK && w->dims[3] != x->dims[3]) {
-        return op_fail_tensor(b, LITHE_E_UNSUPPORTED, b->in[1], "grouped convolution (%d of %d channels) is not supported", w->dims[3],
-                              x->dims[3]);
+        return op_fail_tensor(b, LITHE_E_UNSUPPORTED, b->in[1],
+                              "grouped convolution (%d of %d channels) is not supported", w->dims[3], x->dims[3]);
     }
     set_result(&b->result[0], GRAPH_F32, 4, (const int32_t[]){x->dims[0], b->asked[0], b->asked[1], w->dims[0]});
     return status;
@@ -138,7 +142,8 @@ lithe_status op_shape_depthwise(op_build *b)
     status = status != LITHE_OK ? status : need_vector(b, 2, w->dims[3]);
     if (status == LITHE_OK && (w->dims[0] != 1 || b->a.depth_multiplier < 1 ||
                                (int64_t)x->dims[3] * b->a.depth_multiplier != (int64_t)w->dims[3])) {
-        return op_fail_tensor(b, LITHE_E_MODEL, b->in[1], "%d channels times multiplier %d are not the %d of the weights", x->dims[3],
+        return op_fail_tensor(b, LITHE_E_MODEL, b->in[1],
+                              "%d channels times multiplier %d are not the %d of the weights", x->dims[3],
                               b->a.depth_multiplier, w->dims[3]);
     }
     set_result(&b->result[0], GRAPH_F32, 4, (const int32_t[]){x->dims[0], b->asked[0], b->asked[1], w->dims[3]});
@@ -180,7 +185,8 @@ lithe_status op_shape_gated_delta(op_build *b)
     if (q->rank != 4 || v->rank != 4 || q->dims[1] < 1 || v->dims[1] % q->dims[1] != 0) {
         return op_fail_tensor(b, LITHE_E_MODEL, b->in[2], "value heads must be a multiple of key heads, all of rank 4");
     }
-    const int32_t beta[3] = {q->dims[0], v->dims[1], q->dims[2]}, state[4] = {q->dims[0], v->dims[1], q->dims[3], v->dims[3]};
+    const int32_t beta[3] = {q->dims[0], v->dims[1], q->dims[2]},
+                  state[4] = {q->dims[0], v->dims[1], q->dims[3], v->dims[3]};
     const int32_t values[4] = {q->dims[0], v->dims[1], q->dims[2], v->dims[3]};
     lithe_status status = need_shape(b, 1, 4, q->dims);
     status = status != LITHE_OK ? status : need_shape(b, 2, 4, values);

@@ -5,7 +5,8 @@
 #include <string.h>
 
 const graph_pass graph_passes[] = {
-    {"canonicalise", "one form of ops; weights without DEQUANTIZE; no-ops and reshape chains go", pass_canonicalise, false, false},
+    {"canonicalise", "one form of ops; weights without DEQUANTIZE; no-ops and reshape chains go", pass_canonicalise,
+     false, false},
     {"fold", "nodes of constants become constants", pass_fold, false, false},
     {"merge", "equal nodes become one", pass_merge, false, false},
     {"drop", "nodes that nothing uses go", pass_drop, false, false},

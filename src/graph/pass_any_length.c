@@ -6,7 +6,7 @@
 
 typedef struct checker {
     graph *g;
-    uint32_t *input_of;   /* [n_tensors] graph input, GRAPH_NONE */
+    uint32_t *input_of; /* [n_tensors] graph input, GRAPH_NONE */
 } checker;
 
 /* Elements of all axes but the last. */
@@ -39,7 +39,8 @@ static bool check_inputs(graph *g)
         const graph_tensor *t = &g->tensors[g->inputs[i].tensor];
         if (per_token && !is_one_token(t, role)) {
             char shape[GRAPH_SHAPE_TEXT];
-            pass_why_not(g, NULL, "input '%.60s' %s is not for one token", g->inputs[i].name, graph_shape_text(shape, t->rank, t->dims));
+            pass_why_not(g, NULL, "input '%.60s' %s is not for one token", g->inputs[i].name,
+                         graph_shape_text(shape, t->rank, t->dims));
             return false;
         }
     }
@@ -60,13 +61,16 @@ static bool may_read(const checker *c, const graph_node *n, uint32_t t)
     switch (in->role) {
     case GRAPH_IN_MASK:
     case GRAPH_IN_LOCAL_MASK:
-    case GRAPH_IN_PARAMS: return false;
+    case GRAPH_IN_PARAMS:
+        return false;
     case GRAPH_IN_STATE:
         if (g->states[in->state].kind != GRAPH_STATE_RECURRENT) {
             return false;
         }
-        return n->scan != 0 || (n->op == OP_GATED_DELTA && n->a.state == in->state) || g->states[in->state].output == GRAPH_NONE;
-    default: return true;
+        return n->scan != 0 || (n->op == OP_GATED_DELTA && n->a.state == in->state) ||
+               g->states[in->state].output == GRAPH_NONE;
+    default:
+        return true;
     }
 }
 

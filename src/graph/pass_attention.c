@@ -6,39 +6,39 @@
 #include <math.h>
 #include <string.h>
 
-#define MAX_CHAIN 24    /* nodes between softmax and scores */
-#define MAX_VIEWS 6     /* reshapes and transposes between a state and its product */
+#define MAX_CHAIN  24 /* nodes between softmax and scores */
+#define MAX_VIEWS  6  /* reshapes and transposes between a state and its product */
 #define MAX_ROUNDS 16
 
 /* A state as the right factor of a product. */
 typedef struct kv_side {
     uint32_t state;
-    uint32_t update;              /* node that writes it, GRAPH_NONE if this graph does not */
-    uint32_t views[MAX_VIEWS];    /* nodes between */
+    uint32_t update;           /* node that writes it, GRAPH_NONE if this graph does not */
+    uint32_t views[MAX_VIEWS]; /* nodes between */
     uint32_t n_views;
     uint32_t heads, dim, group;
 } kv_side;
 
 typedef struct match {
-    uint32_t softmax, scores, values;   /* nodes */
-    uint32_t q;                         /* tensor */
+    uint32_t softmax, scores, values; /* nodes */
+    uint32_t q;                       /* tensor */
     kv_side k, v;
     float scale, soft_cap;
     mask_set mask;
-    bool writes;                        /* this node writes the states that it reads */
+    bool writes; /* this node writes the states that it reads */
     bool rejected;
 } match;
 
 typedef struct finder {
     graph *g;
     mask_checker masks;
-    uint8_t *deps;             /* [n_tensors] */
-    uint32_t *state_of;        /* [n_tensors] state that the tensor is the old or new value of, GRAPH_NONE */
+    uint8_t *deps;      /* [n_tensors] */
+    uint32_t *state_of; /* [n_tensors] state that the tensor is the old or new value of, GRAPH_NONE */
     match *matches;
     uint32_t n_matches;
-    uint32_t *writer;          /* [n_nodes] by update node: match that claims it, + 1 */
-    bool *expected;            /* [n_nodes] nodes that may read states */
-    bool *bad_state;           /* [n_states] */
+    uint32_t *writer; /* [n_nodes] by update node: match that claims it, + 1 */
+    bool *expected;   /* [n_nodes] nodes that may read states */
+    bool *bad_state;  /* [n_states] */
     char why[120];
 } finder;
 
@@ -48,7 +48,10 @@ static bool fail(finder *f, const char *why)
     return false;
 }
 
-static uint32_t node_index(const graph *g, const graph_node *n) { return (uint32_t)(n - g->nodes); }
+static uint32_t node_index(const graph *g, const graph_node *n)
+{
+    return (uint32_t)(n - g->nodes);
+}
 
 /* ---------------------------------------------------------------------------------------------- dependencies */
 
@@ -75,7 +78,8 @@ static void find_deps(finder *f)
 static bool is_mask_side(const finder *f, uint32_t t)
 {
     const graph_tensor *x = &f->g->tensors[t];
-    return f->deps[t] != 0 && !(f->deps[t] & DEP_OTHER) && x->rank > 0 && x->dims[x->rank - 1] == (int32_t)f->masks.capacity;
+    return f->deps[t] != 0 && !(f->deps[t] & DEP_OTHER) && x->rank > 0 &&
+           x->dims[x->rank - 1] == (int32_t)f->masks.capacity;
 }
 
 /* ---------------------------------------------------------------------------------- a state as right factor */
@@ -131,7 +135,8 @@ static bool trace_state(finder *f, uint32_t t, kv_side *side, axis_map *m)
     const graph_state *s = &g->states[side->state];
     const graph_node *update = pass_producer(g, t);
     side->update = update ? node_index(g, update) : GRAPH_NONE;
-    if (s->kind == GRAPH_STATE_RECURRENT || g->tensors[s->input].type != GRAPH_F32 || (!update && s->output != GRAPH_NONE)) {
+    if (s->kind == GRAPH_STATE_RECURRENT || g->tensors[s->input].type != GRAPH_F32 ||
+        (!update && s->output != GRAPH_NONE)) {
         return false;
     }
     if (update && (update->op != OP_DYNAMIC_UPDATE_SLICE || update->inputs[0] != s->input || t != s->output)) {
@@ -194,7 +199,8 @@ static bool count_group(finder *f, const graph_tensor *x, const graph_tensor *y,
     uint64_t n = 1;
     for (uint32_t i = 0; i + 2 < rank; i++) {
         uint32_t from_end = rank - i; /* 1 is the last axis */
-        int32_t p = from_end <= x->rank ? x->dims[x->rank - from_end] : 1, q = from_end <= y->rank ? y->dims[y->rank - from_end] : 1;
+        int32_t p = from_end <= x->rank ? x->dims[x->rank - from_end] : 1,
+                q = from_end <= y->rank ? y->dims[y->rank - from_end] : 1;
         if (q > 1 && (p != q || n > 1)) {
             return fail(f, "has query heads that are not in groups of a key head each");
         }
@@ -210,7 +216,8 @@ static bool match_side(finder *f, const graph_node *product, bool is_key, kv_sid
 {
     const graph *g = f->g;
     axis_map m;
-    if (product->op != OP_BATCH_MATMUL || product->a.adj_x || !trace_state(f, product->inputs[1], side, &m) || m.rank < 2) {
+    if (product->op != OP_BATCH_MATMUL || product->a.adj_x || !trace_state(f, product->inputs[1], side, &m) ||
+        m.rank < 2) {
         return fail(f, "has no product with a state where one is expected");
     }
     bool features_last = is_key == product->a.adj_y;
@@ -230,7 +237,8 @@ static bool match_side(finder *f, const graph_node *product, bool is_key, kv_sid
 static uint32_t unrepeated(const graph *g, uint32_t t)
 {
     const graph_node *n = pass_producer(g, t);
-    if (n && n->op == OP_CONCATENATION && n->a.axis + 1 < (int32_t)g->tensors[t].rank && n->a.activation == GRAPH_ACT_NONE) {
+    if (n && n->op == OP_CONCATENATION && n->a.axis + 1 < (int32_t)g->tensors[t].rank &&
+        n->a.activation == GRAPH_ACT_NONE) {
         for (uint32_t i = 1; i < n->n_inputs; i++) {
             if (n->inputs[i] != n->inputs[0]) {
                 return t;
@@ -275,7 +283,8 @@ static bool step_back(finder *f, match *m, const graph_node *n, double *factor, 
     case OP_RESHAPE: {
         const graph_tensor *x = &g->tensors[n->inputs[0]];
         *t = n->inputs[0];
-        return (x->rank > 0 && x->dims[x->rank - 1] == (int32_t)f->masks.capacity) || fail(f, "reshapes scores across positions");
+        return (x->rank > 0 && x->dims[x->rank - 1] == (int32_t)f->masks.capacity) ||
+               fail(f, "reshapes scores across positions");
     }
     case OP_MUL:
     case OP_DIV:
@@ -295,7 +304,8 @@ static bool step_back(finder *f, match *m, const graph_node *n, double *factor, 
         *factor = 1;
         *t = n->inputs[0];
         return true;
-    case OP_SELECT: return step_select(f, m, n, (float)*factor, t);
+    case OP_SELECT:
+        return step_select(f, m, n, (float)*factor, t);
     case OP_ADD:
         for (uint32_t i = 0; i < 2; i++) {
             if (is_mask_side(f, n->inputs[i]) && !is_mask_side(f, n->inputs[1 - i])) {
@@ -304,7 +314,8 @@ static bool step_back(finder *f, match *m, const graph_node *n, double *factor, 
             }
         }
         return fail(f, "adds something to scores that is not a mask");
-    default: return fail(f, "has a node between scores and softmax that is not known");
+    default:
+        return fail(f, "has a node between scores and softmax that is not known");
     }
 }
 
@@ -365,7 +376,8 @@ static bool match_attention(finder *f, const uint32_t *reader, uint32_t softmax,
         return fail(f, "has probabilities that are used elsewhere too");
     }
     m->values = node_index(g, values);
-    if (!walk_scores(f, m) || !match_side(f, &g->nodes[m->scores], true, &m->k) || !match_side(f, values, false, &m->v)) {
+    if (!walk_scores(f, m) || !match_side(f, &g->nodes[m->scores], true, &m->k) ||
+        !match_side(f, values, false, &m->v)) {
         return false;
     }
     if (m->k.heads != m->v.heads || m->k.group != m->v.group || m->k.state == m->v.state) {
@@ -461,11 +473,12 @@ static void settle(finder *f)
             bool k = m->k.update != GRAPH_NONE && f->writer[m->k.update] == i + 1;
             bool v = m->v.update != GRAPH_NONE && f->writer[m->v.update] == i + 1;
             m->writes = k;
-            m->rejected = round >= MAX_ROUNDS || k != v || !views_are_private(g, &m->k) || !views_are_private(g, &m->v) || !agree(f, m);
+            m->rejected = round >= MAX_ROUNDS || k != v || !views_are_private(g, &m->k) ||
+                          !views_are_private(g, &m->v) || !agree(f, m);
             if (m->rejected) {
                 changed = true;
-                pass_why_not(g, &g->nodes[m->softmax], "reads states that other nodes use too (%s, %s)", g->states[m->k.state].name,
-                             g->states[m->v.state].name);
+                pass_why_not(g, &g->nodes[m->softmax], "reads states that other nodes use too (%s, %s)",
+                             g->states[m->k.state].name, g->states[m->v.state].name);
             }
         }
     }
@@ -489,7 +502,8 @@ static void own(graph *g, const kv_side *s)
 
 static lithe_status apply(graph *g, const match *m, lithe_error *err)
 {
-    uint32_t in[3] = {m->q, GRAPH_NONE, GRAPH_NONE}, out = g->nodes[m->values].outputs[0], source = g->nodes[m->softmax].source;
+    uint32_t in[3] = {m->q, GRAPH_NONE, GRAPH_NONE}, out = g->nodes[m->values].outputs[0],
+             source = g->nodes[m->softmax].source;
     if (m->writes) {
         in[1] = g->nodes[m->k.update].inputs[1];
         in[2] = g->nodes[m->v.update].inputs[1];

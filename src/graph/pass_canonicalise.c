@@ -6,8 +6,8 @@
 
 typedef struct canon {
     graph *g;
-    uint32_t *instead;   /* [n_tensors] */
-    bool *is_output;     /* [n_tensors] of the graph */
+    uint32_t *instead; /* [n_tensors] */
+    bool *is_output;   /* [n_tensors] of the graph */
 } canon;
 
 /* The node becomes a RESHAPE of tensor t, or vanishes if shape and type are the same and its output is not the graph's. */
@@ -80,7 +80,8 @@ static bool is_number(const graph *g, uint32_t t, float want)
 static bool is_minus_zero(const graph *g, uint32_t t)
 {
     float v;
-    return g->tensors[t].type == GRAPH_F32 && is_number(g, t, 0.0f) && graph_const_f32(g, t, 0, &v) && __builtin_signbit(v);
+    return g->tensors[t].type == GRAPH_F32 && is_number(g, t, 0.0f) && graph_const_f32(g, t, 0, &v) &&
+           __builtin_signbit(v);
 }
 
 /* x * 1, x / 1, x - 0 are x (x + 0 only for integers: -0 + 0 is 0); x * -1 is -x. */
@@ -136,8 +137,9 @@ static void canon_weights(canon *c, graph_node *n)
 static void canon_gather(canon *c, graph_node *n)
 {
     uint32_t table = behind_dequantize(c->g, n->inputs[0]), ids = n->inputs[1];
-    if (n->a.axis != 0 || n->a.batch_dims != 0 || !graph_is_constant(c->g, table) || !rows_are_scaled(&c->g->tensors[table]) ||
-        c->g->tensors[ids].type != GRAPH_I32 || c->g->tensors[n->outputs[0]].type != GRAPH_F32 || graph_is_constant(c->g, ids)) {
+    if (n->a.axis != 0 || n->a.batch_dims != 0 || !graph_is_constant(c->g, table) ||
+        !rows_are_scaled(&c->g->tensors[table]) || c->g->tensors[ids].type != GRAPH_I32 ||
+        c->g->tensors[n->outputs[0]].type != GRAPH_F32 || graph_is_constant(c->g, ids)) {
         return;
     }
     n->op = OP_EMBEDDING_LOOKUP;
@@ -186,7 +188,9 @@ static const struct canon_rule {
 
 lithe_status pass_canonicalise(graph *g, lithe_error *err)
 {
-    canon c = {.g = g, .instead = ARENA_ARRAY(g->arena, uint32_t, g->n_tensors), .is_output = ARENA_ARRAY(g->arena, bool, g->n_tensors)};
+    canon c = {.g = g,
+               .instead = ARENA_ARRAY(g->arena, uint32_t, g->n_tensors),
+               .is_output = ARENA_ARRAY(g->arena, bool, g->n_tensors)};
     void (*rules[OP_COUNT])(canon *, graph_node *) = {NULL};
     if (!c.instead || !c.is_output) {
         return error_memory(err, g->n_tensors * sizeof *c.instead, "canonicalising a graph");

@@ -3,7 +3,7 @@
 #include "graph/passes.h"
 
 #define MAX_RESULT_BYTES ((uint64_t)1 << 20)
-#define MAX_TOTAL_BYTES ((uint64_t)64 << 20)   /* of all results: a file may ask for many */
+#define MAX_TOTAL_BYTES  ((uint64_t)64 << 20) /* of all results: a file may ask for many */
 
 static bool foldable(const graph *g, const graph_node *n, uint64_t *bytes_needed)
 {
@@ -11,7 +11,8 @@ static bool foldable(const graph *g, const graph_node *n, uint64_t *bytes_needed
         return false;
     }
     for (uint32_t i = 0; i < n->n_inputs; i++) {
-        if (!graph_is_constant(g, n->inputs[i]) || (g->tensors[n->inputs[i]].quant != GRAPH_QUANT_NONE && n->op != OP_DEQUANTIZE) ||
+        if (!graph_is_constant(g, n->inputs[i]) ||
+            (g->tensors[n->inputs[i]].quant != GRAPH_QUANT_NONE && n->op != OP_DEQUANTIZE) ||
             g->tensors[n->inputs[i]].elements > MAX_RESULT_BYTES) {
             return false;
         }

@@ -17,8 +17,8 @@ static bool activation_of(const graph *g, uint32_t t, uint32_t *gate, uint32_t *
     }
     for (uint32_t i = 0; n->op == OP_MUL && i < 2; i++) {
         const graph_node *logistic = pass_producer(g, n->inputs[1 - i]);
-        if (logistic && logistic->op == OP_LOGISTIC && logistic->inputs[0] == n->inputs[i] && n->inputs[0] != n->inputs[1] &&
-            g->tensors[logistic->outputs[0]].n_uses == 1) {
+        if (logistic && logistic->op == OP_LOGISTIC && logistic->inputs[0] == n->inputs[i] &&
+            n->inputs[0] != n->inputs[1] && g->tensors[logistic->outputs[0]].n_uses == 1) {
             *gate = n->inputs[i];
             *kind = 1;
             return true;

@@ -3,14 +3,14 @@
 
 #include <string.h>
 
-#define SMALL_BYTES 64   /* constants up to here are compared by content, larger ones by place */
+#define SMALL_BYTES 64 /* constants up to here are compared by content, larger ones by place */
 
 typedef struct merger {
     graph *g;
     uint32_t mask;
-    uint32_t *slots;      /* tensor or node index + 1 */
-    uint32_t *instead;    /* [n_tensors] */
-    bool *is_state;       /* [n_tensors] new values of states: each must stay a tensor of its own */
+    uint32_t *slots;   /* tensor or node index + 1 */
+    uint32_t *instead; /* [n_tensors] */
+    bool *is_state;    /* [n_tensors] new values of states: each must stay a tensor of its own */
 } merger;
 
 static uint64_t mix(uint64_t h, const void *data, size_t n)
@@ -26,7 +26,10 @@ static uint64_t mix(uint64_t h, const void *data, size_t n)
     return h ^ h >> 32;
 }
 
-static bool same_kind(const graph_tensor *a, const graph_tensor *b) { return a->type == b->type && graph_same_shape(a, b); }
+static bool same_kind(const graph_tensor *a, const graph_tensor *b)
+{
+    return a->type == b->type && graph_same_shape(a, b);
+}
 
 static bool same_constant(const graph_tensor *a, const graph_tensor *b)
 {
@@ -73,8 +76,8 @@ static uint64_t hash_node(const graph *g, const graph_node *n)
 
 static bool same_node(const graph *g, const graph_node *a, const graph_node *b)
 {
-    if (a->op != b->op || a->n_inputs != b->n_inputs || a->n_outputs != b->n_outputs || memcmp(&a->a, &b->a, sizeof a->a) != 0 ||
-        memcmp(a->inputs, b->inputs, a->n_inputs * sizeof *a->inputs) != 0) {
+    if (a->op != b->op || a->n_inputs != b->n_inputs || a->n_outputs != b->n_outputs ||
+        memcmp(&a->a, &b->a, sizeof a->a) != 0 || memcmp(a->inputs, b->inputs, a->n_inputs * sizeof *a->inputs) != 0) {
         return false;
     }
     for (uint32_t i = 0; i < a->n_outputs; i++) {

@@ -5,15 +5,15 @@
 
 #include <string.h>
 
-#define MAX_WORK 200000000ull   /* states times nodes */
+#define MAX_WORK   200000000ull /* states times nodes */
 #define MAX_ROUNDS 8
 
 typedef struct scanner {
     graph *g;
-    uint32_t *group;      /* [n_nodes] 0: none; else state index + 1 of the group's first state */
-    bool *forward;        /* [n_tensors] depends on the group's seed */
-    bool *node_forward;   /* [n_nodes] */
-    bool *backward;       /* [n_tensors] the group's seed depends on it */
+    uint32_t *group;    /* [n_nodes] 0: none; else state index + 1 of the group's first state */
+    bool *forward;      /* [n_tensors] depends on the group's seed */
+    bool *node_forward; /* [n_nodes] */
+    bool *backward;     /* [n_tensors] the group's seed depends on it */
 } scanner;
 
 static void relabel(scanner *s, uint32_t from, uint32_t to)
@@ -112,7 +112,10 @@ static graph_node *lone_delta(const scanner *s, uint32_t group, uint32_t state)
     return fits ? only : NULL;
 }
 
-static bool is_recurrent(const graph_state *s) { return s->kind == GRAPH_STATE_RECURRENT && s->output != GRAPH_NONE; }
+static bool is_recurrent(const graph_state *s)
+{
+    return s->kind == GRAPH_STATE_RECURRENT && s->output != GRAPH_NONE;
+}
 
 /* False if groups do not settle. */
 static bool make_groups(scanner *s)
@@ -180,8 +183,11 @@ lithe_status pass_recurrent(graph *g, lithe_error *err)
         pass_why_not(g, NULL, "there are too many recurrent states (%llu)", (unsigned long long)n_recurrent);
         return LITHE_OK;
     }
-    scanner s = {.g = g, .group = ARENA_ARRAY(g->arena, uint32_t, g->n_nodes), .forward = ARENA_ARRAY(g->arena, bool, g->n_tensors),
-                 .node_forward = ARENA_ARRAY(g->arena, bool, g->n_nodes), .backward = ARENA_ARRAY(g->arena, bool, g->n_tensors)};
+    scanner s = {.g = g,
+                 .group = ARENA_ARRAY(g->arena, uint32_t, g->n_nodes),
+                 .forward = ARENA_ARRAY(g->arena, bool, g->n_tensors),
+                 .node_forward = ARENA_ARRAY(g->arena, bool, g->n_nodes),
+                 .backward = ARENA_ARRAY(g->arena, bool, g->n_tensors)};
     if (!s.group || !s.forward || !s.node_forward || !s.backward) {
         return error_memory(err, (uint64_t)g->n_nodes * sizeof *s.group, "finding recurrences");
     }

@@ -37,7 +37,8 @@ static bool is_rotated(const graph *g, uint32_t t, uint32_t x)
         return false;
     }
     const graph_node *neg = pass_producer(g, n->inputs[0]);
-    return neg && neg->op == OP_NEG && is_half(g, neg->inputs[0], x, whole->dims[whole->rank - 1] / 2) && is_half(g, n->inputs[1], x, 0);
+    return neg && neg->op == OP_NEG && is_half(g, neg->inputs[0], x, whole->dims[whole->rank - 1] / 2) &&
+           is_half(g, n->inputs[1], x, 0);
 }
 
 static const graph_node *only_product(const graph *g, uint32_t t)
@@ -48,11 +49,13 @@ static const graph_node *only_product(const graph *g, uint32_t t)
 
 static void try_rope(graph *g, graph_node *n)
 {
-    if (n->dead || n->op != OP_ADD || n->a.activation != GRAPH_ACT_NONE || g->tensors[n->outputs[0]].type != GRAPH_F32 || n->scan) {
+    if (n->dead || n->op != OP_ADD || n->a.activation != GRAPH_ACT_NONE ||
+        g->tensors[n->outputs[0]].type != GRAPH_F32 || n->scan) {
         return;
     }
     const graph_node *sides[2] = {only_product(g, n->inputs[0]), only_product(g, n->inputs[1])};
-    for (uint32_t s = 0; sides[0] && sides[1] && s < 8; s++) { /* which side is x * cos, and which factor is x and the rotated x */
+    for (uint32_t s = 0; sides[0] && sides[1] && s < 8;
+         s++) { /* which side is x * cos, and which factor is x and the rotated x */
         const graph_node *plain = sides[s & 1], *turned = sides[~s & 1];
         uint32_t x = plain->inputs[s >> 1 & 1], cos = plain->inputs[~s >> 1 & 1];
         uint32_t rotated = turned->inputs[s >> 2 & 1], sin = turned->inputs[~s >> 2 & 1];

@@ -24,7 +24,8 @@ static inline graph_node *pass_producer(const graph *g, uint32_t t)
 /* True if t is a constant of one f32 element; its value. */
 static inline bool pass_scalar(const graph *g, uint32_t t, float *out)
 {
-    return t != GRAPH_NONE && g->tensors[t].type == GRAPH_F32 && g->tensors[t].elements == 1 && graph_const_f32(g, t, 0, out);
+    return t != GRAPH_NONE && g->tensors[t].type == GRAPH_F32 && g->tensors[t].elements == 1 &&
+           graph_const_f32(g, t, 0, out);
 }
 
 /* Notes why a graph is not for any length; the first reason stays. */

@@ -17,8 +17,10 @@ static const char *const role_names[] = {
 };
 static const char *const state_kinds[] = {
     [GRAPH_STATE_KEY] = "key", [GRAPH_STATE_VALUE] = "value", [GRAPH_STATE_RECURRENT] = "recurrent"};
-static const char *const quant_names[] = {
-    [GRAPH_QUANT_NONE] = "", [GRAPH_QUANT_TENSOR] = "tensor", [GRAPH_QUANT_CHANNEL] = "channel", [GRAPH_QUANT_BLOCK] = "block"};
+static const char *const quant_names[] = {[GRAPH_QUANT_NONE] = "",
+                                          [GRAPH_QUANT_TENSOR] = "tensor",
+                                          [GRAPH_QUANT_CHANNEL] = "channel",
+                                          [GRAPH_QUANT_BLOCK] = "block"};
 
 /* Attributes that are not at their default, as key and value; both printers go through it. */
 typedef void (*attr_fn)(void *user, const char *key, const char *value, bool is_text);
@@ -42,9 +44,15 @@ static void emit_flags(const graph_attrs *a, attr_fn fn, void *user)
         const char *key;
         bool on;
     } flags[] = {
-        {"keep_dims", a->keep_dims},   {"adj_x", a->adj_x},         {"adj_y", a->adj_y},
-        {"approximate", a->approximate}, {"dynamic_quant", a->dynamic_quant}, {"asymmetric", a->asymmetric},
-        {"exclusive", a->exclusive},   {"reverse", a->reverse},     {"align_corners", a->align_corners},
+        {"keep_dims", a->keep_dims},
+        {"adj_x", a->adj_x},
+        {"adj_y", a->adj_y},
+        {"approximate", a->approximate},
+        {"dynamic_quant", a->dynamic_quant},
+        {"asymmetric", a->asymmetric},
+        {"exclusive", a->exclusive},
+        {"reverse", a->reverse},
+        {"align_corners", a->align_corners},
         {"half_pixel_centers", a->half_pixel_centers},
     };
     static const char *const activations[] = {"", "relu", "relu_n1_to_1", "relu6", "tanh"};
@@ -90,42 +98,73 @@ static void emit_attrs(const graph *g, const graph_node *n, attr_fn fn, void *us
     static const char *const kinds[] = {"gelu_tanh", "silu", "gelu"};
     const graph_attrs *a = &n->a;
     uint32_t rank = n->n_inputs && n->inputs[0] != GRAPH_NONE ? g->tensors[n->inputs[0]].rank : 0;
-    int32_t pads[GRAPH_MAX_RANK * 2];
+    int32_t before[GRAPH_MAX_RANK], after[GRAPH_MAX_RANK];
     switch (n->op) {
-    case OP_CONCATENATION: case OP_PACK: case OP_UNPACK: case OP_SPLIT: case OP_CUMSUM: case OP_ARG_MAX: case OP_ONE_HOT:
+    case OP_CONCATENATION:
+    case OP_PACK:
+    case OP_UNPACK:
+    case OP_SPLIT:
+    case OP_CUMSUM:
+    case OP_ARG_MAX:
+    case OP_ONE_HOT:
         emit_number(fn, user, "axis", a->axis);
         break;
     case OP_GATHER:
         emit_number(fn, user, "axis", a->axis);
         emit_number(fn, user, "batch_dims", a->batch_dims);
         break;
-    case OP_SUM: case OP_MEAN: case OP_REDUCE_MAX: case OP_REDUCE_MIN: case OP_REDUCE_PROD: case OP_REDUCE_ANY:
+    case OP_SUM:
+    case OP_MEAN:
+    case OP_REDUCE_MAX:
+    case OP_REDUCE_MIN:
+    case OP_REDUCE_PROD:
+    case OP_REDUCE_ANY:
         emit_list(fn, user, "axes", a->axes, a->n_axes);
         break;
-    case OP_TRANSPOSE: emit_list(fn, user, "perm", a->perm, rank); break;
+    case OP_TRANSPOSE:
+        emit_list(fn, user, "perm", a->perm, rank);
+        break;
     case OP_SLICE:
         emit_list(fn, user, "begin", a->begin, rank);
         emit_list(fn, user, "stride", a->stride, rank);
         break;
     case OP_PAD:
-        for (uint32_t i = 0; i < rank * 2; i++) {
-            pads[i] = a->pads[i / 2][i % 2];
+        for (uint32_t i = 0; i < rank; i++) {
+            before[i] = a->pads[i][0];
+            after[i] = a->pads[i][1];
         }
-        emit_list(fn, user, "before", pads, rank); /* pairs would not fit one text: before and after in turn */
+        emit_list(fn, user, "before", before, rank);
+        emit_list(fn, user, "after", after, rank);
         emit_number(fn, user, "value", (double)a->value);
         break;
-    case OP_CONV_2D: case OP_DEPTHWISE_CONV_2D: case OP_AVERAGE_POOL_2D: case OP_MAX_POOL_2D: emit_window(n, fn, user); break;
-    case OP_SOFTMAX: emit_number(fn, user, "beta", (double)a->beta); break;
-    case OP_RMS_NORM: emit_number(fn, user, "epsilon", (double)a->epsilon); break;
-    case OP_LEAKY_RELU: emit_number(fn, user, "alpha", (double)a->alpha); break;
-    case OP_ATTENTION: emit_attention(g, a, fn, user); break;
-    case OP_GATED_UNIT: fn(user, "kind", kinds[a->kind < 3 ? a->kind : 0], true); break;
+    case OP_CONV_2D:
+    case OP_DEPTHWISE_CONV_2D:
+    case OP_AVERAGE_POOL_2D:
+    case OP_MAX_POOL_2D:
+        emit_window(n, fn, user);
+        break;
+    case OP_SOFTMAX:
+        emit_number(fn, user, "beta", (double)a->beta);
+        break;
+    case OP_RMS_NORM:
+        emit_number(fn, user, "epsilon", (double)a->epsilon);
+        break;
+    case OP_LEAKY_RELU:
+        emit_number(fn, user, "alpha", (double)a->alpha);
+        break;
+    case OP_ATTENTION:
+        emit_attention(g, a, fn, user);
+        break;
+    case OP_GATED_UNIT:
+        fn(user, "kind", kinds[a->kind < 3 ? a->kind : 0], true);
+        break;
     case OP_GATED_DELTA:
         if (a->state != GRAPH_NONE) {
             fn(user, "state", g->states[a->state].name, true);
         }
         break;
-    default: break;
+    default:
+        break;
     }
     emit_flags(a, fn, user);
 }

@@ -11,14 +11,14 @@ typedef struct sorter {
     graph *g;
     arena scratch;
     uint32_t n_units;
-    uint32_t *unit_of;       /* [n_nodes] */
-    uint32_t *first, *next;  /* members of a unit in their old order: first[unit], next[node] */
-    uint8_t *state;          /* [n_units] */
-    uint32_t *stack;         /* units that are open, each with where it stands: */
+    uint32_t *unit_of;           /* [n_nodes] */
+    uint32_t *first, *next;      /* members of a unit in their old order: first[unit], next[node] */
+    uint8_t *state;              /* [n_units] */
+    uint32_t *stack;             /* units that are open, each with where it stands: */
     uint32_t *node_at, *edge_at; /* [n_units] */
-    uint32_t *writer;        /* [n_states] node that writes an owned state, GRAPH_NONE if none */
+    uint32_t *writer;            /* [n_states] node that writes an owned state, GRAPH_NONE if none */
     uint32_t *order, n_order;
-    bool ignore_units;       /* order within a unit: each node for itself, edges out of the unit ignored */
+    bool ignore_units; /* order within a unit: each node for itself, edges out of the unit ignored */
     uint32_t only_unit;
 } sorter;
 
@@ -42,7 +42,8 @@ static bool dependency(const sorter *s, const graph_node *n, uint32_t self, uint
 static lithe_status cycle(const graph *g, uint32_t node, lithe_error *err)
 {
     const graph_node *n = &g->nodes[node];
-    error_set(err, LITHE_E_MODEL, "signature '%s': node %d (%s) needs its own result", g->signature, (int)n->source, graph_op_name(n->op));
+    error_set(err, LITHE_E_MODEL, "signature '%s': node %d (%s) needs its own result", g->signature, (int)n->source,
+              graph_op_name(n->op));
     error_at_signature(err, g->signature);
     error_at_node(err, (int32_t)n->source, graph_op_name(n->op));
     return LITHE_E_MODEL;
@@ -155,7 +156,9 @@ static bool is_sorted(const sorter *s)
                 return false;
             }
         }
-        if (!n->dead && n->scan != scan) { /* a group that comes later must be one with a larger number, else it may be a second part */
+        if (!n->dead &&
+            n->scan !=
+                scan) { /* a group that comes later must be one with a larger number, else it may be a second part */
             if (n->scan && n->scan <= largest) {
                 return false;
             }
@@ -192,7 +195,8 @@ static bool sorter_init(sorter *s)
     s->node_at = ARENA_ARRAY(&s->scratch, uint32_t, n);
     s->edge_at = ARENA_ARRAY(&s->scratch, uint32_t, n);
     s->order = ARENA_ARRAY(&s->scratch, uint32_t, n);
-    return s->unit_of && s->first && s->next && s->state && s->stack && s->node_at && s->edge_at && s->order && make_units(s);
+    return s->unit_of && s->first && s->next && s->state && s->stack && s->node_at && s->edge_at && s->order &&
+           make_units(s);
 }
 
 /* Orders units, then the nodes in each; s->order gets nodes. */

@@ -35,7 +35,8 @@ struct token_stream {
     bool special;             /* write control tokens */
     bool at_start;            /* no text yet: a leading space may go */
     bool any_token;           /* a token came (for decoders that treat the first one differently) */
-    uint64_t stripped;        /* characters stripped at the start so far */
+    size_t stripped;          /* characters stripped at the start so far */
+    size_t trailing;          /* characters held back that would be stripped at the end */
 };
 
 /* Positions in a text are 32-bit; normalising may grow it. */

@@ -32,12 +32,14 @@ static void check_graph(const graph *g)
             require(t == GRAPH_NONE || g->tensors[t].producer == GRAPH_NONE || g->tensors[t].producer < i);
         }
         for (uint32_t j = 0; j < n->n_outputs; j++) {
-            require(n->outputs[j] < g->n_tensors && g->tensors[n->outputs[j]].producer == i && !g->tensors[n->outputs[j]].data);
+            require(n->outputs[j] < g->n_tensors && g->tensors[n->outputs[j]].producer == i &&
+                    !g->tensors[n->outputs[j]].data);
         }
     }
     for (uint32_t i = 0; i < g->n_states; i++) {
         require(g->states[i].input < g->n_tensors);
-        require(g->states[i].kind == GRAPH_STATE_RECURRENT || (uint32_t)g->states[i].sequence_axis < g->tensors[g->states[i].input].rank);
+        require(g->states[i].kind == GRAPH_STATE_RECURRENT ||
+                (uint32_t)g->states[i].sequence_axis < g->tensors[g->states[i].input].rank);
     }
     buffer out;
     json_doc *doc;

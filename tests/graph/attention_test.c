@@ -13,28 +13,28 @@
 enum { C = 32, D = 4 };
 
 typedef enum mask_kind {
-    MASK_PLAIN,          /* the input, repeated for the group */
-    MASK_WINDOW,         /* plus -10000 outside pos - W < j */
-    MASK_BOOL,           /* a bool input chooses scores */
-    MASK_BOOL_TO_FLOAT,  /* a bool input chooses 0 or -1e9, which is added */
-    MASK_IN_GRAPH,       /* from positions alone */
-    MASK_LOCAL,          /* the local mask input */
-    MASK_BIAS,           /* plus a bias that grows with distance */
-    MASK_CHUNKED,        /* open from the last multiple of 8 */
-    MASK_CONSTANT        /* a constant addend */
+    MASK_PLAIN,         /* the input, repeated for the group */
+    MASK_WINDOW,        /* plus -10000 outside pos - W < j */
+    MASK_BOOL,          /* a bool input chooses scores */
+    MASK_BOOL_TO_FLOAT, /* a bool input chooses 0 or -1e9, which is added */
+    MASK_IN_GRAPH,      /* from positions alone */
+    MASK_LOCAL,         /* the local mask input */
+    MASK_BIAS,          /* plus a bias that grows with distance */
+    MASK_CHUNKED,       /* open from the last multiple of 8 */
+    MASK_CONSTANT       /* a constant addend */
 } mask_kind;
 
 typedef struct knobs {
     int32_t kv, group, value_dim, window;
     mask_kind mask;
-    bool values_by_position;  /* V [1, kv, C, d] instead of [1, kv, d, C] */
-    bool keys_transposed;     /* K [1, kv, d, C] */
-    bool cache_by_position;   /* K and V [1, C, kv, d], transposed for the products */
+    bool values_by_position; /* V [1, kv, C, d] instead of [1, kv, d, C] */
+    bool keys_transposed;    /* K [1, kv, d, C] */
+    bool cache_by_position;  /* K and V [1, C, kv, d], transposed for the products */
     float cap, scale_after;
-    int32_t start_offset;     /* the update is not at the position */
-    bool extra_reader;        /* another node reads the new keys */
-    bool probabilities_out;   /* softmax's output is an output of the graph */
-    bool second_layer;        /* another attention reads the same states */
+    int32_t start_offset;   /* the update is not at the position */
+    bool extra_reader;      /* another node reads the new keys */
+    bool probabilities_out; /* softmax's output is an output of the graph */
+    bool second_layer;      /* another attention reads the same states */
     float beta;
 } knobs;
 
@@ -95,7 +95,10 @@ static uint32_t distance_bias(void)
     return ir_node(&f, OP_MUL, GRAPH_F32, SHAPE(1, 1, 1, C), IN(j, ir_f32(&f, -0.5f)));
 }
 
-static uint32_t add(uint32_t a, uint32_t b, uint32_t rank, const int32_t *dims) { return ir_node(&f, OP_ADD, GRAPH_F32, rank, dims, IN(a, b)); }
+static uint32_t add(uint32_t a, uint32_t b, uint32_t rank, const int32_t *dims)
+{
+    return ir_node(&f, OP_ADD, GRAPH_F32, rank, dims, IN(a, b));
+}
 
 static uint32_t repeated(uint32_t mask, int32_t group)
 {
@@ -117,23 +120,36 @@ static uint32_t masked(const knobs *k, uint32_t scores)
     uint32_t mask = ir_input(&f, "mask", role, is_bool ? GRAPH_BOOL : GRAPH_F32, SHAPE(1, 1, 1, C));
     float zeros[C] = {0};
     switch (k->mask) {
-    case MASK_BOOL: return ir_node(&f, OP_SELECT, GRAPH_F32, 4, dims, IN(mask, scores, ir_f32(&f, -1e9f)));
+    case MASK_BOOL:
+        return ir_node(&f, OP_SELECT, GRAPH_F32, 4, dims, IN(mask, scores, ir_f32(&f, -1e9f)));
     case MASK_BOOL_TO_FLOAT:
         mask = ir_node(&f, OP_SELECT, GRAPH_F32, SHAPE(1, 1, 1, C), IN(mask, ir_f32(&f, 0), ir_f32(&f, -1e9f)));
         break;
-    case MASK_WINDOW: mask = add(window_addend(k->window, -10000, false), mask, SHAPE(1, 1, 1, C)); break;
-    case MASK_IN_GRAPH: mask = window_addend(k->window ? k->window : 1000, -1e9f, true); break;
-    case MASK_BIAS: mask = add(distance_bias(), mask, SHAPE(1, 1, 1, C)); break;
-    case MASK_CHUNKED: mask = add(chunk_addend(), mask, SHAPE(1, 1, 1, C)); break;
-    case MASK_CONSTANT: mask = ir_constant(&f, GRAPH_F32, SHAPE(1, 1, 1, C), zeros); break;
-    default: break;
+    case MASK_WINDOW:
+        mask = add(window_addend(k->window, -10000, false), mask, SHAPE(1, 1, 1, C));
+        break;
+    case MASK_IN_GRAPH:
+        mask = window_addend(k->window ? k->window : 1000, -1e9f, true);
+        break;
+    case MASK_BIAS:
+        mask = add(distance_bias(), mask, SHAPE(1, 1, 1, C));
+        break;
+    case MASK_CHUNKED:
+        mask = add(chunk_addend(), mask, SHAPE(1, 1, 1, C));
+        break;
+    case MASK_CONSTANT:
+        mask = ir_constant(&f, GRAPH_F32, SHAPE(1, 1, 1, C), zeros);
+        break;
+    default:
+        break;
     }
     return add(scores, repeated(mask, k->group), 4, dims);
 }
 
 static uint32_t start_at(const knobs *k, uint32_t axis)
 {
-    uint32_t pos = ir_node(&f, OP_RESHAPE, GRAPH_I32, SCALAR, IN(positions)), zero = ir_i32(&f, 0), in[4] = {zero, zero, zero, zero};
+    uint32_t pos = ir_node(&f, OP_RESHAPE, GRAPH_I32, SCALAR, IN(positions)), zero = ir_i32(&f, 0),
+             in[4] = {zero, zero, zero, zero};
     if (k->start_offset) {
         pos = ir_node(&f, OP_ADD, GRAPH_I32, SCALAR, IN(pos, ir_i32(&f, k->start_offset)));
     }
@@ -142,14 +158,16 @@ static uint32_t start_at(const knobs *k, uint32_t axis)
 }
 
 /* A state of this shape, updated at the position along `axis`; returns its new value. */
-static uint32_t updated(const knobs *k, const char *name, graph_state_kind kind, uint32_t axis, const int32_t *dims, uint32_t *state)
+static uint32_t updated(const knobs *k, const char *name, graph_state_kind kind, uint32_t axis, const int32_t *dims,
+                        uint32_t *state)
 {
     int32_t part[4] = {dims[0], dims[1], dims[2], dims[3]};
     part[axis] = 1;
     *state = ir_state(&f, name, kind, (int32_t)axis, 4, dims);
     char *input = arena_strndup(&f.arena, name, strlen(name));
     uint32_t fresh = ir_input(&f, input, GRAPH_IN_OTHER, GRAPH_F32, 4, part);
-    uint32_t t = ir_node(&f, OP_DYNAMIC_UPDATE_SLICE, GRAPH_F32, 4, dims, IN(f.g.states[*state].input, fresh, start_at(k, axis)));
+    uint32_t t = ir_node(&f, OP_DYNAMIC_UPDATE_SLICE, GRAPH_F32, 4, dims,
+                         IN(f.g.states[*state].input, fresh, start_at(k, axis)));
     ir_state_output(&f, *state, t);
     return t;
 }
@@ -161,7 +179,10 @@ static uint32_t transposed(uint32_t t, const int32_t *perm, uint32_t rank, const
     return y;
 }
 
-static uint32_t scaled(uint32_t t, graph_op op, float v, const int32_t *dims) { return ir_node(&f, op, GRAPH_F32, 4, dims, IN(t, ir_f32(&f, v))); }
+static uint32_t scaled(uint32_t t, graph_op op, float v, const int32_t *dims)
+{
+    return ir_node(&f, op, GRAPH_F32, 4, dims, IN(t, ir_f32(&f, v)));
+}
 
 /* From the states' new values to the attended values. */
 static uint32_t attend(const knobs *k, uint32_t keys, uint32_t values, const char *query)
@@ -198,7 +219,8 @@ static void build(const knobs *k)
         values = transposed(values, (const int32_t[]){0, 2, 1, 3}, SHAPE(1, k->kv, C, k->value_dim));
     } else {
         const int32_t kd[4] = {1, k->kv, k->keys_transposed ? D : C, k->keys_transposed ? C : D};
-        const int32_t vd[4] = {1, k->kv, k->values_by_position ? C : k->value_dim, k->values_by_position ? k->value_dim : C};
+        const int32_t vd[4] = {1, k->kv, k->values_by_position ? C : k->value_dim,
+                               k->values_by_position ? k->value_dim : C};
         keys = updated(k, "k", GRAPH_STATE_KEY, k->keys_transposed ? 3 : 2, kd, &k_state);
         values = updated(k, "v", GRAPH_STATE_VALUE, k->values_by_position ? 2 : 3, vd, &v_state);
     }
@@ -256,9 +278,9 @@ static void left(const knobs *k, const char *why)
     }
 }
 
-#define KNOBS(...)                                                                                                                          \
-    knobs k = usual;                                                                                                                        \
-    __VA_ARGS__;                                                                                                                            \
+#define KNOBS(...)                                                                                                     \
+    knobs k = usual;                                                                                                   \
+    __VA_ARGS__;                                                                                                       \
     (void)state
 
 static void plain(void **state)
@@ -430,11 +452,30 @@ int main(void)
 {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
     const struct CMUnitTest tests[] = {
-        TEST(plain), TEST(values_by_position), TEST(keys_transposed), TEST(cache_by_position), TEST(one_head), TEST(no_group),
-        TEST(sliding_window), TEST(window_as_long_as_the_context), TEST(window_of_one), TEST(bool_mask), TEST(bool_mask_as_addend),
-        TEST(mask_from_positions), TEST(local_mask_input), TEST(soft_cap), TEST(soft_cap_after_scale), TEST(scale_after_scores),
-        TEST(shared_states), TEST(distance_bias_is_left), TEST(chunked_mask_is_left), TEST(constant_mask_is_left),
-        TEST(update_elsewhere_is_left), TEST(other_reader_is_left), TEST(probabilities_out_are_left), TEST(other_beta_is_left),
+        TEST(plain),
+        TEST(values_by_position),
+        TEST(keys_transposed),
+        TEST(cache_by_position),
+        TEST(one_head),
+        TEST(no_group),
+        TEST(sliding_window),
+        TEST(window_as_long_as_the_context),
+        TEST(window_of_one),
+        TEST(bool_mask),
+        TEST(bool_mask_as_addend),
+        TEST(mask_from_positions),
+        TEST(local_mask_input),
+        TEST(soft_cap),
+        TEST(soft_cap_after_scale),
+        TEST(scale_after_scores),
+        TEST(shared_states),
+        TEST(distance_bias_is_left),
+        TEST(chunked_mask_is_left),
+        TEST(constant_mask_is_left),
+        TEST(update_elsewhere_is_left),
+        TEST(other_reader_is_left),
+        TEST(probabilities_out_are_left),
+        TEST(other_beta_is_left),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -15,7 +15,7 @@ typedef struct expected {
     const char *file;
     uint32_t section;
     uint32_t imported;
-    uint32_t after[9];      /* nodes after each pass */
+    uint32_t after[9]; /* nodes after each pass */
     uint32_t attentions, local_attentions, window;
     uint32_t deltas, scans, ropes, gated;
 } expected;
@@ -106,9 +106,39 @@ static const expected large[] = {
     {"gemma3-270m-fp32.litertlm", 0, 802, {802, 802, 802, 802, 700, 700, 484, 466, 466}, 18, 15, 512, 0, 0, 36, 18},
     {"gemma3-270m-fp16.litertlm", 0, 929, {802, 802, 802, 802, 700, 700, 484, 466, 466}, 18, 15, 512, 0, 0, 36, 18},
     {"gemma3-270m-wo8.litertlm", 0, 929, {802, 802, 802, 802, 700, 700, 484, 466, 466}, 18, 15, 512, 0, 0, 36, 18},
-    {"smollm2-135m-int8.litertlm", 0, 1215, {1215, 1215, 1215, 1215, 1061, 1061, 701, 641, 641}, 30, 0, 0, 0, 0, 60, 30},
-    {"smollm2-135m-int4b32.litertlm", 0, 1215, {1215, 1215, 1215, 1215, 1061, 1061, 701, 641, 641}, 30, 0, 0, 0, 0, 60, 30},
-    {"tiny-fastvlm-int8.litertlm", 1, 1212, {1212, 1212, 1212, 1212, 1058, 1058, 698, 638, 638}, 30, 0, 0, 0, 0, 60, 30},
+    {"smollm2-135m-int8.litertlm",
+     0,
+     1215,
+     {1215, 1215, 1215, 1215, 1061, 1061, 701, 641, 641},
+     30,
+     0,
+     0,
+     0,
+     0,
+     60,
+     30},
+    {"smollm2-135m-int4b32.litertlm",
+     0,
+     1215,
+     {1215, 1215, 1215, 1215, 1061, 1061, 701, 641, 641},
+     30,
+     0,
+     0,
+     0,
+     0,
+     60,
+     30},
+    {"tiny-fastvlm-int8.litertlm",
+     1,
+     1212,
+     {1212, 1212, 1212, 1212, 1058, 1058, 698, 638, 638},
+     30,
+     0,
+     0,
+     0,
+     0,
+     60,
+     30},
 };
 
 static void hybrid_bundles(void **state)
@@ -160,8 +190,8 @@ static void exported_plans(void **state)
     (void)state;
     all_signatures("tests/data/bundles/tiny-hybrid-int8.litertlm");
     const char *folder = getenv("LITHE_BUNDLES");
-    static const char *const files[] = {"gemma3-270m-int8.litertlm", "gemma3-270m-fp16.litertlm", "smollm2-135m-int4b32.litertlm",
-                                        "tiny-fastvlm-int8.litertlm"};
+    static const char *const files[] = {"gemma3-270m-int8.litertlm", "gemma3-270m-fp16.litertlm",
+                                        "smollm2-135m-int4b32.litertlm", "tiny-fastvlm-int8.litertlm"};
     for (size_t i = 0; folder && *folder && i < sizeof files / sizeof *files; i++) {
         char path[1024];
         snprintf(path, sizeof path, "%s/%s", folder, files[i]);
@@ -200,10 +230,8 @@ static void embedder_is_any_length(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(hybrid_bundles),
-        cmocka_unit_test(large_bundles),
-        cmocka_unit_test(exported_plans),
-        cmocka_unit_test(prefill_is_not_any_length),
+        cmocka_unit_test(hybrid_bundles),         cmocka_unit_test(large_bundles),
+        cmocka_unit_test(exported_plans),         cmocka_unit_test(prefill_is_not_any_length),
         cmocka_unit_test(embedder_is_any_length),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

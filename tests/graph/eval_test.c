@@ -49,10 +49,13 @@ static void same_ints(uint32_t t, const int32_t *want, size_t n)
     assert_memory_equal(got, want, n * sizeof *want);
 }
 
-#define FLOATS(t, ...) same_floats(t, (const float[]){__VA_ARGS__}, sizeof((const float[]){__VA_ARGS__}) / 4)
+#define FLOATS(t, ...)   same_floats(t, (const float[]){__VA_ARGS__}, sizeof((const float[]){__VA_ARGS__}) / 4)
 #define INTEGERS(t, ...) same_ints(t, (const int32_t[]){__VA_ARGS__}, sizeof((const int32_t[]){__VA_ARGS__}) / 4)
 
-static uint32_t ints(uint32_t rank, const int32_t *dims, const int32_t *v) { return ir_constant(&f, GRAPH_I32, rank, dims, v); }
+static uint32_t ints(uint32_t rank, const int32_t *dims, const int32_t *v)
+{
+    return ir_constant(&f, GRAPH_I32, rank, dims, v);
+}
 
 static uint32_t binary_i32(graph_op op, int32_t a, int32_t b)
 {
@@ -92,7 +95,7 @@ static void comparisons(void **state)
     static const struct {
         graph_op op;
         uint8_t want[3];
-    } cases[] = {{OP_LESS, {1, 0, 0}},    {OP_LESS_EQUAL, {1, 1, 0}}, {OP_GREATER, {0, 0, 1}},
+    } cases[] = {{OP_LESS, {1, 0, 0}},          {OP_LESS_EQUAL, {1, 1, 0}}, {OP_GREATER, {0, 0, 1}},
                  {OP_GREATER_EQUAL, {0, 1, 1}}, {OP_EQUAL, {0, 1, 0}},      {OP_NOT_EQUAL, {1, 0, 1}}};
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         const void *got = value(ir_node(&f, cases[i].op, GRAPH_BOOL, SHAPE(3), IN(a, b)));
@@ -191,7 +194,9 @@ static void reductions(void **state)
     static const struct {
         graph_op op;
         int32_t rows[2], columns[3];
-    } cases[] = {{OP_SUM, {9, 12}, {5, 7, 9}}, {OP_REDUCE_MAX, {5, 6}, {4, 5, 6}}, {OP_REDUCE_MIN, {1, 2}, {1, 2, 3}},
+    } cases[] = {{OP_SUM, {9, 12}, {5, 7, 9}},
+                 {OP_REDUCE_MAX, {5, 6}, {4, 5, 6}},
+                 {OP_REDUCE_MIN, {1, 2}, {1, 2, 3}},
                  {OP_REDUCE_PROD, {15, 48}, {4, 10, 18}}};
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         uint32_t rows = ir_node(&f, cases[i].op, GRAPH_I32, SHAPE(2), IN(x));
@@ -222,7 +227,8 @@ static void dequantize(void **state)
 static void bindings(void **state)
 {
     (void)state;
-    uint32_t x = ir_input(&f, "x", GRAPH_IN_OTHER, GRAPH_I32, SHAPE(2)), y = ir_node(&f, OP_ADD, GRAPH_I32, SHAPE(2), IN(x, ir_i32(&f, 1)));
+    uint32_t x = ir_input(&f, "x", GRAPH_IN_OTHER, GRAPH_I32, SHAPE(2)),
+             y = ir_node(&f, OP_ADD, GRAPH_I32, SHAPE(2), IN(x, ir_i32(&f, 1)));
     eval e;
     graph_index(&f.g);
     assert_true(eval_init(&e, &f.g, &f.arena, 5));
@@ -255,9 +261,19 @@ int main(void)
 {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
     const struct CMUnitTest tests[] = {
-        TEST(integer_arithmetic), TEST(broadcasting), TEST(comparisons), TEST(unary_ops), TEST(casts),
-        TEST(moving_data), TEST(several_outputs), TEST(update_slice_clamps), TEST(select_and_range), TEST(reductions),
-        TEST(dequantize), TEST(bindings), TEST(long_chain),
+        TEST(integer_arithmetic),
+        TEST(broadcasting),
+        TEST(comparisons),
+        TEST(unary_ops),
+        TEST(casts),
+        TEST(moving_data),
+        TEST(several_outputs),
+        TEST(update_slice_clamps),
+        TEST(select_and_range),
+        TEST(reductions),
+        TEST(dequantize),
+        TEST(bindings),
+        TEST(long_chain),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

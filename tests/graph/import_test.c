@@ -9,8 +9,27 @@
 
 #include <cmocka.h>
 
-enum { ADD = 0, CONCATENATION = 2, EMBEDDING_LOOKUP = 7, FULLY_CONNECTED = 9, RESHAPE = 22, SOFTMAX = 25, CUSTOM = 32, GATHER = 36, TRANSPOSE = 39,
-       STRIDED_SLICE = 45, LSTM = 16, SLICE = 65, PAD = 34, SPLIT = 49, DYNAMIC_UPDATE_SLICE = 151, COMPOSITE = 206, MEAN = 40, CONV_2D = 3 };
+enum {
+    ADD = 0,
+    CONCATENATION = 2,
+    EMBEDDING_LOOKUP = 7,
+    FULLY_CONNECTED = 9,
+    RESHAPE = 22,
+    SOFTMAX = 25,
+    CUSTOM = 32,
+    GATHER = 36,
+    TRANSPOSE = 39,
+    STRIDED_SLICE = 45,
+    LSTM = 16,
+    SLICE = 65,
+    PAD = 34,
+    SPLIT = 49,
+    DYNAMIC_UPDATE_SLICE = 151,
+    COMPOSITE = 206,
+    MEAN = 40,
+    CONV_2D = 3,
+    EXPAND_DIMS = 70
+};
 
 static tf m;
 
@@ -45,7 +64,10 @@ static void refused(lithe_status code, const char *part)
     }
 }
 
-static int32_t f32(const char *name, uint32_t rank, const int32_t *dims) { return tf_tensor(&m, name, TFLITE_FLOAT32, rank, dims); }
+static int32_t f32(const char *name, uint32_t rank, const int32_t *dims)
+{
+    return tf_tensor(&m, name, TFLITE_FLOAT32, rank, dims);
+}
 
 /* x -> op -> y with y the output. */
 static tflite_source_op *one_op(uint32_t builtin, uint32_t n_in, const int32_t *in, int32_t y)
@@ -60,7 +82,8 @@ static void shape_mismatch_fills_the_error(void **state)
     (void)state;
     int32_t x = f32("x", SHAPE(2, 3)), y = f32("sum", SHAPE(3, 2));
     one_op(ADD, INTS(x, x), y);
-    refused(LITHE_E_MODEL, "signature 'decode', node 0 (ADD): output 'sum' must be f32 [2, 3], but the file says f32 [3, 2]");
+    refused(LITHE_E_MODEL,
+            "signature 'decode', node 0 (ADD): output 'sum' must be f32 [2, 3], but the file says f32 [3, 2]");
     assert_string_equal(m.err.signature, "decode");
     assert_string_equal(m.err.op, "ADD");
     assert_string_equal(m.err.tensor, "sum");
@@ -211,8 +234,8 @@ static void fully_connected_shapes(void **state)
 {
     (void)state;
     static const float w[12] = {0};
-    int32_t x = f32("x", SHAPE(1, 2, 4)), weights = tf_constant(&m, "w", TFLITE_FLOAT32, SHAPE(3, 4), w, sizeof w), y = f32("y", SHAPE(2, 3)),
-            z = f32("z", SHAPE(1, 2, 3));
+    int32_t x = f32("x", SHAPE(1, 2, 4)), weights = tf_constant(&m, "w", TFLITE_FLOAT32, SHAPE(3, 4), w, sizeof w),
+            y = f32("y", SHAPE(2, 3)), z = f32("z", SHAPE(1, 2, 3));
     one_op(FULLY_CONNECTED, INTS(x, weights, -1), y);
     tflite_source_op *keep = tf_op(&m, FULLY_CONNECTED, INTS(x, weights), INTS(z));
     tf_option(&m, keep, 2, 'b', 1);
@@ -230,7 +253,8 @@ static void fully_connected_flattens(void **state)
 {
     (void)state;
     static const float w[12] = {0};
-    int32_t x = f32("x", SHAPE(2, 2, 2)), weights = tf_constant(&m, "w", TFLITE_FLOAT32, SHAPE(3, 4), w, sizeof w), y = f32("y", SHAPE(2, 3));
+    int32_t x = f32("x", SHAPE(2, 2, 2)), weights = tf_constant(&m, "w", TFLITE_FLOAT32, SHAPE(3, 4), w, sizeof w),
+            y = f32("y", SHAPE(2, 3));
     one_op(FULLY_CONNECTED, INTS(x, weights), y);
     ok();
     assert_int_equal(m.g.n_nodes, 2);
@@ -329,10 +353,11 @@ static void blocks_that_do_not_divide(void **state)
     refused(LITHE_E_MODEL, "whole blocks");
 }
 
-static void strided_slice(int32_t begin_mask, int32_t end_mask, int32_t new_axis, int32_t shrink, const int32_t *begin, const int32_t *end,
-                          const int32_t *step, uint32_t rank, const int32_t *dims)
+static void strided_slice(int32_t begin_mask, int32_t end_mask, int32_t new_axis, int32_t shrink, const int32_t *begin,
+                          const int32_t *end, const int32_t *step, uint32_t rank, const int32_t *dims)
 {
-    int32_t x = f32("x", SHAPE(4, 6)), b = tf_ints(&m, "b", 2, begin), e = tf_ints(&m, "e", 2, end), s = tf_ints(&m, "s", 2, step);
+    int32_t x = f32("x", SHAPE(4, 6)), b = tf_ints(&m, "b", 2, begin), e = tf_ints(&m, "e", 2, end),
+            s = tf_ints(&m, "s", 2, step);
     int32_t y = f32("y", rank, dims);
     tflite_source_op *op = one_op(STRIDED_SLICE, INTS(x, b, e, s), y);
     tf_option(&m, op, 0, 'i', begin_mask);
@@ -384,7 +409,8 @@ static void strided_slice_new_axis(void **state)
 static void slice_outside(void **state)
 {
     (void)state;
-    int32_t x = f32("x", SHAPE(4)), b = tf_ints(&m, "b", INTS(2)), s = tf_ints(&m, "s", INTS(3)), y = f32("y", SHAPE(3));
+    int32_t x = f32("x", SHAPE(4)), b = tf_ints(&m, "b", INTS(2)), s = tf_ints(&m, "s", INTS(3)),
+            y = f32("y", SHAPE(3));
     one_op(SLICE, INTS(x, b, s), y);
     refused(LITHE_E_MODEL, "slice [2, +3) of axis 0 leaves its 4 elements");
 }
@@ -393,7 +419,8 @@ static void convolution_padding(void **state)
 {
     (void)state;
     static const float w[2 * 3 * 3 * 1] = {0};
-    int32_t x = f32("x", SHAPE(1, 5, 6, 1)), weights = tf_constant(&m, "w", TFLITE_FLOAT32, SHAPE(2, 3, 3, 1), w, sizeof w);
+    int32_t x = f32("x", SHAPE(1, 5, 6, 1)),
+            weights = tf_constant(&m, "w", TFLITE_FLOAT32, SHAPE(2, 3, 3, 1), w, sizeof w);
     int32_t y = f32("y", SHAPE(1, 3, 3, 2));
     tflite_source_op *op = one_op(CONV_2D, INTS(x, weights), y); /* SAME */
     tf_option(&m, op, 1, 'i', 2);
@@ -402,6 +429,16 @@ static void convolution_padding(void **state)
     assert_int_equal(m.g.nodes[0].a.pad_top, 1);  /* (3 - 1) * 2 + 3 - 5 = 2 */
     assert_int_equal(m.g.nodes[0].a.pad_left, 0); /* (3 - 1) * 2 + 3 - 6 = 1 */
     assert_int_equal(m.g.nodes[0].a.dilation_h, 1);
+}
+
+/* More numbers than the parameter has room for. */
+static void too_many_numbers(void **state)
+{
+    (void)state;
+    int32_t x = f32("x", SHAPE(2)), axis = tf_ints(&m, "a", INTS(0, 1, 2, 3, 4, 5, 6, 7, 8, 9)),
+            y = f32("y", SHAPE(1, 2));
+    one_op(EXPAND_DIMS, INTS(x, axis), y);
+    refused(LITHE_E_MODEL, "the axis has 10 numbers where 1 are expected");
 }
 
 static void mean_axes(void **state)
@@ -489,7 +526,8 @@ static void cache(const char *name, int32_t axis)
 {
     int32_t dims[3] = {1, 8, 8}, part[3] = {1, 8, 8};
     part[axis] = 1;
-    int32_t in = f32("in", 3, dims), k = f32("k", 3, part), start = tf_tensor(&m, "start", TFLITE_INT32, SHAPE(3)), out = f32("out", 3, dims);
+    int32_t in = f32("in", 3, dims), k = f32("k", 3, part), start = tf_tensor(&m, "start", TFLITE_INT32, SHAPE(3)),
+            out = f32("out", 3, dims);
     tf_input(&m, name, in);
     tf_input(&m, "new", k);
     tf_input(&m, "start", start);
@@ -538,7 +576,9 @@ static void hints_that_do_not_fit(void **state)
     cache("memory", 1);
     const graph_state_hint hint = {"other", "other", GRAPH_STATE_VALUE, 2};
     assert_int_equal(tf_import(&m, &hint, 1), LITHE_E_MODEL);
-    assert_non_null(strstr(m.err.message, "state 'other' of the executor metadata is no input of the signature; inputs found: memory, new, start"));
+    assert_non_null(strstr(
+        m.err.message,
+        "state 'other' of the executor metadata is no input of the signature; inputs found: memory, new, start"));
 }
 
 static void hint_with_an_axis_outside(void **state)
@@ -553,7 +593,8 @@ static void hint_with_an_axis_outside(void **state)
 static void no_states_at_all(void **state)
 {
     (void)state;
-    int32_t x = f32("x", SHAPE(1, 1, 1, 8)), pos = tf_tensor(&m, "pos", TFLITE_INT32, SHAPE(1)), y = f32("y", SHAPE(1, 1, 1, 8));
+    int32_t x = f32("x", SHAPE(1, 1, 1, 8)), pos = tf_tensor(&m, "pos", TFLITE_INT32, SHAPE(1)),
+            y = f32("y", SHAPE(1, 1, 1, 8));
     tf_input(&m, "mask", x);
     tf_input(&m, "input_pos", pos);
     tf_output(&m, "logits", y);
@@ -576,17 +617,52 @@ int main(void)
 {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
     const struct CMUnitTest tests[] = {
-        TEST(shape_mismatch_fills_the_error), TEST(type_mismatch), TEST(reshape_against_its_output), TEST(reshape_to_another_size),
-        TEST(reshape_with_a_matrix_of_sizes), TEST(reshape_fills_a_hole), TEST(reshape_cannot_fill_a_hole), TEST(computed_parameter),
-        TEST(permutation_with_a_repeat), TEST(unknown_builtin), TEST(unknown_custom), TEST(read_before_written), TEST(written_twice),
-        TEST(missing_weights), TEST(too_few_inputs), TEST(unwritten_output), TEST(dynamic_dimension), TEST(fully_connected_shapes),
-        TEST(fully_connected_flattens), TEST(channel_scales), TEST(asymmetric_weights), TEST(scales_along_the_wrong_axis),
-        TEST(scales_on_the_summed_axis), TEST(block_scales), TEST(block_scales_of_another_shape), TEST(blocks_that_do_not_divide),
-        TEST(strided_slice_with_steps), TEST(strided_slice_backwards), TEST(strided_slice_shrinks), TEST(strided_slice_new_axis),
-        TEST(slice_outside), TEST(convolution_padding), TEST(mean_axes), TEST(composite_is_inlined), TEST(composite_that_calls_itself),
-        TEST(composite_of_nothing), TEST(composite_of_another_shape), TEST(rms_norm_without_epsilon), TEST(states_by_name),
-        TEST(states_by_aliasing), TEST(states_by_hints), TEST(hints_that_do_not_fit), TEST(hint_with_an_axis_outside),
-        TEST(no_states_at_all), TEST(missing_signature),
+        TEST(shape_mismatch_fills_the_error),
+        TEST(type_mismatch),
+        TEST(reshape_against_its_output),
+        TEST(reshape_to_another_size),
+        TEST(reshape_with_a_matrix_of_sizes),
+        TEST(reshape_fills_a_hole),
+        TEST(reshape_cannot_fill_a_hole),
+        TEST(computed_parameter),
+        TEST(permutation_with_a_repeat),
+        TEST(unknown_builtin),
+        TEST(unknown_custom),
+        TEST(read_before_written),
+        TEST(written_twice),
+        TEST(missing_weights),
+        TEST(too_few_inputs),
+        TEST(unwritten_output),
+        TEST(dynamic_dimension),
+        TEST(fully_connected_shapes),
+        TEST(fully_connected_flattens),
+        TEST(channel_scales),
+        TEST(asymmetric_weights),
+        TEST(scales_along_the_wrong_axis),
+        TEST(scales_on_the_summed_axis),
+        TEST(block_scales),
+        TEST(block_scales_of_another_shape),
+        TEST(blocks_that_do_not_divide),
+        TEST(strided_slice_with_steps),
+        TEST(strided_slice_backwards),
+        TEST(strided_slice_shrinks),
+        TEST(strided_slice_new_axis),
+        TEST(slice_outside),
+        TEST(convolution_padding),
+        TEST(mean_axes),
+        TEST(too_many_numbers),
+        TEST(composite_is_inlined),
+        TEST(composite_that_calls_itself),
+        TEST(composite_of_nothing),
+        TEST(composite_of_another_shape),
+        TEST(rms_norm_without_epsilon),
+        TEST(states_by_name),
+        TEST(states_by_aliasing),
+        TEST(states_by_hints),
+        TEST(hints_that_do_not_fit),
+        TEST(hint_with_an_axis_outside),
+        TEST(no_states_at_all),
+        TEST(missing_signature),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

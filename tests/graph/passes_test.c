@@ -11,7 +11,7 @@
 
 static ir f;
 static lithe_error err;
-static uint32_t x;   /* f32 [2, 4], the graph's input */
+static uint32_t x; /* f32 [2, 4], the graph's input */
 
 static int setup(void **state)
 {
@@ -34,14 +34,26 @@ static void run(graph_pass_fn pass)
     assert_int_equal(pass(&f.g, &err), LITHE_OK);
 }
 
-static uint32_t neg(uint32_t t) { return ir_node(&f, OP_NEG, GRAPH_F32, f.g.tensors[t].rank, f.g.tensors[t].dims, IN(t)); }
+static uint32_t neg(uint32_t t)
+{
+    return ir_node(&f, OP_NEG, GRAPH_F32, f.g.tensors[t].rank, f.g.tensors[t].dims, IN(t));
+}
 
-static uint32_t mul(uint32_t a, uint32_t b) { return ir_node(&f, OP_MUL, GRAPH_F32, f.g.tensors[a].rank, f.g.tensors[a].dims, IN(a, b)); }
+static uint32_t mul(uint32_t a, uint32_t b)
+{
+    return ir_node(&f, OP_MUL, GRAPH_F32, f.g.tensors[a].rank, f.g.tensors[a].dims, IN(a, b));
+}
 
 /* The output is the square of t, so that t itself is no output of the graph. */
-static void output_of(uint32_t t) { ir_output(&f, "y", ir_node(&f, OP_SQUARE, GRAPH_F32, f.g.tensors[t].rank, f.g.tensors[t].dims, IN(t))); }
+static void output_of(uint32_t t)
+{
+    ir_output(&f, "y", ir_node(&f, OP_SQUARE, GRAPH_F32, f.g.tensors[t].rank, f.g.tensors[t].dims, IN(t)));
+}
 
-static uint32_t squared(void) { return ir_find(&f, OP_SQUARE)->inputs[0]; }
+static uint32_t squared(void)
+{
+    return ir_find(&f, OP_SQUARE)->inputs[0];
+}
 
 /* ------------------------------------------------------------------------------------------------ canonicalise */
 
@@ -67,7 +79,8 @@ static void what_looks_like_nothing(void **state)
     t = ir_node(&f, OP_SUB, GRAPH_F32, SHAPE(2, 4), IN(ir_f32(&f, 0), t));
     t = mul(t, ir_f32(&f, 1));
     ir_last(&f)->a.activation = GRAPH_ACT_RELU;
-    t = ir_node(&f, OP_MUL, GRAPH_F32, SHAPE(1, 2, 4), IN(t, ir_constant(&f, GRAPH_F32, SHAPE(1, 1, 1), (const float[]){1})));
+    t = ir_node(&f, OP_MUL, GRAPH_F32, SHAPE(1, 2, 4),
+                IN(t, ir_constant(&f, GRAPH_F32, SHAPE(1, 1, 1), (const float[]){1})));
     output_of(t);
     run(pass_canonicalise);
     assert_int_equal(f.g.n_nodes, 6);
@@ -149,7 +162,8 @@ static void rows_of_a_table_are_embeddings(void **state)
 {
     (void)state;
     static const float table[12] = {0};
-    uint32_t ids = ir_input(&f, "ids", GRAPH_IN_TOKENS, GRAPH_I32, SHAPE(1, 2)), t = ir_constant(&f, GRAPH_F32, SHAPE(3, 4), table);
+    uint32_t ids = ir_input(&f, "ids", GRAPH_IN_TOKENS, GRAPH_I32, SHAPE(1, 2)),
+             t = ir_constant(&f, GRAPH_F32, SHAPE(3, 4), table);
     output_of(ir_node(&f, OP_GATHER, GRAPH_F32, SHAPE(1, 2, 4), IN(t, ids)));
     run(pass_canonicalise);
     const graph_node *n = ir_find(&f, OP_EMBEDDING_LOOKUP);
@@ -201,9 +215,11 @@ static void equal_nodes_merge(void **state)
 static void attributes_keep_nodes_apart(void **state)
 {
     (void)state;
-    uint32_t a = ir_node(&f, OP_SLICE, GRAPH_F32, SHAPE(2, 2), IN(x)), b = ir_node(&f, OP_SLICE, GRAPH_F32, SHAPE(2, 2), IN(x));
+    uint32_t a = ir_node(&f, OP_SLICE, GRAPH_F32, SHAPE(2, 2), IN(x)),
+             b = ir_node(&f, OP_SLICE, GRAPH_F32, SHAPE(2, 2), IN(x));
     ir_last(&f)->a.begin[1] = 2;
-    uint32_t c = ir_node(&f, OP_RESHAPE, GRAPH_F32, SHAPE(8), IN(x)), d = ir_node(&f, OP_RESHAPE, GRAPH_F32, SHAPE(4, 2), IN(x));
+    uint32_t c = ir_node(&f, OP_RESHAPE, GRAPH_F32, SHAPE(8), IN(x)),
+             d = ir_node(&f, OP_RESHAPE, GRAPH_F32, SHAPE(4, 2), IN(x));
     ir_output(&f, "a", a);
     ir_output(&f, "b", b);
     ir_output(&f, "c", c);
@@ -241,7 +257,8 @@ static void rotary(bool swapped_sum, bool swapped_factors, bool wrong_half, bool
 {
     static const float angles[4] = {1, 2, 3, 4};
     uint32_t cos = ir_constant(&f, GRAPH_F32, SHAPE(1, 4), angles), sin = ir_constant(&f, GRAPH_F32, SHAPE(4), angles);
-    uint32_t x1 = ir_node(&f, OP_SLICE, GRAPH_F32, SHAPE(2, 2), IN(x)), x2 = ir_node(&f, OP_SLICE, GRAPH_F32, SHAPE(2, 2), IN(x));
+    uint32_t x1 = ir_node(&f, OP_SLICE, GRAPH_F32, SHAPE(2, 2), IN(x)),
+             x2 = ir_node(&f, OP_SLICE, GRAPH_F32, SHAPE(2, 2), IN(x));
     ir_last(&f)->a.begin[1] = wrong_half ? 1 : 2;
     uint32_t turned = ir_node(&f, OP_CONCATENATION, GRAPH_F32, SHAPE(2, 4), IN(without_sign ? x2 : neg(x2), x1));
     ir_last(&f)->a.axis = 1;
@@ -284,7 +301,10 @@ static void gated(uint32_t activated, uint32_t up, bool swapped)
     run(pass_gated);
 }
 
-static uint32_t up_input(void) { return ir_input(&f, "up", GRAPH_IN_OTHER, GRAPH_F32, SHAPE(2, 4)); }
+static uint32_t up_input(void)
+{
+    return ir_input(&f, "up", GRAPH_IN_OTHER, GRAPH_F32, SHAPE(2, 4));
+}
 
 static void gated_units(void **state)
 {
@@ -321,7 +341,10 @@ static void other_products_stay(void **state)
 
 /* ------------------------------------------------------------------------------------------------------ recurrent */
 
-static uint32_t add2(uint32_t a, uint32_t b) { return ir_node(&f, OP_ADD, GRAPH_F32, SHAPE(2, 4), IN(a, b)); }
+static uint32_t add2(uint32_t a, uint32_t b)
+{
+    return ir_node(&f, OP_ADD, GRAPH_F32, SHAPE(2, 4), IN(a, b));
+}
 
 /* s' = -(s + x): both nodes are the recurrence; what comes before and after is not. Made in an order that tears them apart. */
 static void a_recurrence_is_one_group(void **state)
@@ -361,7 +384,8 @@ static void readers_of_the_old_value_belong(void **state)
 static void recurrences_that_share_nodes_merge(void **state)
 {
     (void)state;
-    uint32_t a = ir_state(&f, "a", GRAPH_STATE_RECURRENT, -1, SHAPE(2, 4)), b = ir_state(&f, "b", GRAPH_STATE_RECURRENT, -1, SHAPE(2, 4));
+    uint32_t a = ir_state(&f, "a", GRAPH_STATE_RECURRENT, -1, SHAPE(2, 4)),
+             b = ir_state(&f, "b", GRAPH_STATE_RECURRENT, -1, SHAPE(2, 4));
     uint32_t both = add2(f.g.states[a].input, f.g.states[b].input);
     ir_state_output(&f, a, neg(both));
     ir_state_output(&f, b, mul(both, both));
@@ -375,7 +399,8 @@ static void recurrences_that_share_nodes_merge(void **state)
 static void recurrences_in_a_circle(void **state)
 {
     (void)state;
-    uint32_t a = ir_state(&f, "a", GRAPH_STATE_RECURRENT, -1, SHAPE(2, 4)), b = ir_state(&f, "b", GRAPH_STATE_RECURRENT, -1, SHAPE(2, 4));
+    uint32_t a = ir_state(&f, "a", GRAPH_STATE_RECURRENT, -1, SHAPE(2, 4)),
+             b = ir_state(&f, "b", GRAPH_STATE_RECURRENT, -1, SHAPE(2, 4));
     uint32_t a1 = neg(f.g.states[a].input), b1 = neg(f.g.states[b].input);
     ir_state_output(&f, a, add2(a1, b1));
     ir_state_output(&f, b, add2(b1, a1));
@@ -388,7 +413,10 @@ static void recurrences_in_a_circle(void **state)
 
 /* ----------------------------------------------------------------------------------------------------- any length */
 
-static void one_token(void) { ir_input(&f, "tokens", GRAPH_IN_TOKENS, GRAPH_I32, SHAPE(1, 1)); }
+static void one_token(void)
+{
+    ir_input(&f, "tokens", GRAPH_IN_TOKENS, GRAPH_I32, SHAPE(1, 1));
+}
 
 static void tokens_alone_are_any_length(void **state)
 {
@@ -494,8 +522,9 @@ static void unknown_pass(void **state)
 {
     (void)state;
     assert_int_equal(graph_run_passes(&f.g, true, false, "fusion", &err), LITHE_E_ARGUMENT);
-    assert_string_equal(err.message, "there is no pass 'fusion'; the passes are canonicalise, fold, merge, drop, attention, recurrent, "
-                                     "rope, gated, any_length");
+    assert_string_equal(
+        err.message, "there is no pass 'fusion'; the passes are canonicalise, fold, merge, drop, attention, recurrent, "
+                     "rope, gated, any_length");
 }
 
 static void no_fusion(void **state)
@@ -513,15 +542,40 @@ int main(void)
 {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
     const struct CMUnitTest tests[] = {
-        TEST(ones_and_zeros_vanish), TEST(what_looks_like_nothing), TEST(minus_one_is_negation), TEST(reshapes_collapse),
-        TEST(views_that_change_nothing), TEST(views_that_reorder), TEST(outputs_keep_their_tensor), TEST(weights_lose_dequantize),
-        TEST(rows_of_a_table_are_embeddings), TEST(constants_fold), TEST(some_constants_do_not_fold), TEST(equal_nodes_merge),
-        TEST(attributes_keep_nodes_apart), TEST(states_do_not_merge), TEST(unused_nodes_drop), TEST(rope_in_any_order),
-        TEST(other_rotations_stay), TEST(gated_units), TEST(other_products_stay), TEST(a_recurrence_is_one_group),
-        TEST(readers_of_the_old_value_belong), TEST(recurrences_that_share_nodes_merge), TEST(recurrences_in_a_circle),
-        TEST(tokens_alone_are_any_length), TEST(masks_stand_in_the_way), TEST(caches_stand_in_the_way),
-        TEST(several_tokens_stand_in_the_way), TEST(without_tokens), TEST(states_written_elsewhere), TEST(sort_restores_order),
-        TEST(sort_finds_cycles), TEST(sort_bears_long_chains), TEST(unknown_pass), TEST(no_fusion),
+        TEST(ones_and_zeros_vanish),
+        TEST(what_looks_like_nothing),
+        TEST(minus_one_is_negation),
+        TEST(reshapes_collapse),
+        TEST(views_that_change_nothing),
+        TEST(views_that_reorder),
+        TEST(outputs_keep_their_tensor),
+        TEST(weights_lose_dequantize),
+        TEST(rows_of_a_table_are_embeddings),
+        TEST(constants_fold),
+        TEST(some_constants_do_not_fold),
+        TEST(equal_nodes_merge),
+        TEST(attributes_keep_nodes_apart),
+        TEST(states_do_not_merge),
+        TEST(unused_nodes_drop),
+        TEST(rope_in_any_order),
+        TEST(other_rotations_stay),
+        TEST(gated_units),
+        TEST(other_products_stay),
+        TEST(a_recurrence_is_one_group),
+        TEST(readers_of_the_old_value_belong),
+        TEST(recurrences_that_share_nodes_merge),
+        TEST(recurrences_in_a_circle),
+        TEST(tokens_alone_are_any_length),
+        TEST(masks_stand_in_the_way),
+        TEST(caches_stand_in_the_way),
+        TEST(several_tokens_stand_in_the_way),
+        TEST(without_tokens),
+        TEST(states_written_elsewhere),
+        TEST(sort_restores_order),
+        TEST(sort_finds_cycles),
+        TEST(sort_bears_long_chains),
+        TEST(unknown_pass),
+        TEST(no_fusion),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

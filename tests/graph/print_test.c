@@ -36,13 +36,14 @@ static void text(void **state)
     buffer_init(&out);
     graph_print(&f.g, &out);
     buffer_append(&out, "", 1);
-    assert_string_equal((const char *)out.data, "graph decode: 3 nodes, context 0, as exported\n"
-                                                "input tokens: tokens %0:i32[1, 2]\n"
-                                                "state kv_cache_c_0: recurrent %1:f32[2] -> %5:f32[2]\n"
-                                                "output logits: %4:f32[1, 2]\n"
-                                                "0 CAST(%0:i32[1, 2]) -> %2:f32[1, 2] from=0\n"
-                                                "1 MUL(%2:f32[1, 2], %3:f32[]=0.5) -> %4:f32[1, 2] activation=relu6 from=1\n"
-                                                "2 SUM(%4:f32[1, 2]) -> %5:f32[2] axes=[0] scan=1 from=2\n");
+    assert_string_equal((const char *)out.data,
+                        "graph decode: 3 nodes, context 0, as exported\n"
+                        "input tokens: tokens %0:i32[1, 2]\n"
+                        "state kv_cache_c_0: recurrent %1:f32[2] -> %5:f32[2]\n"
+                        "output logits: %4:f32[1, 2]\n"
+                        "0 CAST(%0:i32[1, 2]) -> %2:f32[1, 2] from=0\n"
+                        "1 MUL(%2:f32[1, 2], %3:f32[]=0.5) -> %4:f32[1, 2] activation=relu6 from=1\n"
+                        "2 SUM(%4:f32[1, 2]) -> %5:f32[2] axes=[0] scan=1 from=2\n");
     buffer_fini(&out);
     ir_end(&f);
 }
@@ -85,8 +86,10 @@ static void recognised(void **state)
     buffer_append(&out, "", 1);
     const char *all = (const char *)out.data;
     assert_non_null(strstr(all, "context 512, any length\n"));
-    assert_non_null(strstr(all, "k_state=kv_cache_k_3 v_state=kv_cache_v_3 kv_heads=2 group=2 head_dim=32 value_dim=32 window=0 scale=1"));
-    assert_non_null(strstr(all, "state kv_cache_k_3: key %4:f32[1, 2, 512, 32] sequence_axis=2 capacity=512 owned heads=2 head_dim=32\n"));
+    assert_non_null(strstr(
+        all, "k_state=kv_cache_k_3 v_state=kv_cache_v_3 kv_heads=2 group=2 head_dim=32 value_dim=32 window=0 scale=1"));
+    assert_non_null(strstr(
+        all, "state kv_cache_k_3: key %4:f32[1, 2, 512, 32] sequence_axis=2 capacity=512 owned heads=2 head_dim=32\n"));
     assert_non_null(strstr(all, "state=kv_cache_r_0"));
     assert_non_null(strstr(all, "kind=silu"));
     buffer_fini(&out);

@@ -15,17 +15,29 @@ void ir_begin(ir *f)
     f->g.states = ARENA_ARRAY(&f->arena, graph_state, 32);
 }
 
-void ir_end(ir *f) { arena_fini(&f->arena); }
+void ir_end(ir *f)
+{
+    arena_fini(&f->arena);
+}
 
-uint32_t ir_tensor(ir *f, graph_type type, uint32_t rank, const int32_t *dims) { return graph_add_tensor(&f->g, "t", type, rank, dims); }
+uint32_t ir_tensor(ir *f, graph_type type, uint32_t rank, const int32_t *dims)
+{
+    return graph_add_tensor(&f->g, "t", type, rank, dims);
+}
 
 uint32_t ir_constant(ir *f, graph_type type, uint32_t rank, const int32_t *dims, const void *data)
 {
     return graph_add_constant(&f->g, "c", type, rank, dims, data);
 }
 
-uint32_t ir_f32(ir *f, float v) { return ir_constant(f, GRAPH_F32, SCALAR, &v); }
-uint32_t ir_i32(ir *f, int32_t v) { return ir_constant(f, GRAPH_I32, SCALAR, &v); }
+uint32_t ir_f32(ir *f, float v)
+{
+    return ir_constant(f, GRAPH_F32, SCALAR, &v);
+}
+uint32_t ir_i32(ir *f, int32_t v)
+{
+    return ir_constant(f, GRAPH_I32, SCALAR, &v);
+}
 
 uint32_t ir_input(ir *f, const char *name, graph_role role, graph_type type, uint32_t rank, const int32_t *dims)
 {
@@ -39,11 +51,13 @@ void ir_output(ir *f, const char *name, uint32_t tensor)
     f->g.outputs[f->g.n_outputs++] = (graph_output){.name = name, .tensor = tensor, .state = GRAPH_NONE};
 }
 
-uint32_t ir_state(ir *f, const char *name, graph_state_kind kind, int32_t sequence_axis, uint32_t rank, const int32_t *dims)
+uint32_t ir_state(ir *f, const char *name, graph_state_kind kind, int32_t sequence_axis, uint32_t rank,
+                  const int32_t *dims)
 {
     uint32_t t = ir_input(f, name, GRAPH_IN_STATE, GRAPH_F32, rank, dims), s = f->g.n_states++;
     f->g.inputs[f->g.n_inputs - 1].state = s;
-    f->g.states[s] = (graph_state){.name = name, .kind = kind, .input = t, .output = GRAPH_NONE, .sequence_axis = sequence_axis};
+    f->g.states[s] =
+        (graph_state){.name = name, .kind = kind, .input = t, .output = GRAPH_NONE, .sequence_axis = sequence_axis};
     if (sequence_axis >= 0) {
         f->g.states[s].capacity = f->g.context = (uint32_t)dims[sequence_axis];
     }
@@ -57,7 +71,8 @@ void ir_state_output(ir *f, uint32_t state, uint32_t tensor)
     f->g.states[state].output = tensor;
 }
 
-uint32_t ir_node(ir *f, graph_op op, graph_type type, uint32_t rank, const int32_t *dims, uint32_t n_in, const uint32_t *in)
+uint32_t ir_node(ir *f, graph_op op, graph_type type, uint32_t rank, const int32_t *dims, uint32_t n_in,
+                 const uint32_t *in)
 {
     uint32_t out = ir_tensor(f, type, rank, dims);
     graph_node *n = graph_add_node(&f->g, op, in, n_in, &out, 1);
@@ -69,7 +84,10 @@ uint32_t ir_node(ir *f, graph_op op, graph_type type, uint32_t rank, const int32
     return out;
 }
 
-graph_node *ir_last(ir *f) { return &f->g.nodes[f->g.n_nodes - 1]; }
+graph_node *ir_last(ir *f)
+{
+    return &f->g.nodes[f->g.n_nodes - 1];
+}
 
 uint32_t ir_count(const ir *f, graph_op op)
 {
@@ -112,7 +130,8 @@ int32_t tf_tensor(tf *m, const char *name, uint32_t type, uint32_t rank, const i
     return (int32_t)m->n_tensors[m->at]++;
 }
 
-int32_t tf_constant(tf *m, const char *name, uint32_t type, uint32_t rank, const int32_t *dims, const void *data, size_t bytes_of_data)
+int32_t tf_constant(tf *m, const char *name, uint32_t type, uint32_t rank, const int32_t *dims, const void *data,
+                    size_t bytes_of_data)
 {
     int32_t i = tf_tensor(m, name, type, rank, dims);
     void *copy = arena_alloc(&m->arena, 1, bytes_of_data);
@@ -135,8 +154,14 @@ static void add_io(tf *m, int side, const char *name, int32_t tensor)
     m->io[m->at][side][m->n_io[m->at][side]++] = tensor;
 }
 
-void tf_input(tf *m, const char *name, int32_t tensor) { add_io(m, 0, name, tensor); }
-void tf_output(tf *m, const char *name, int32_t tensor) { add_io(m, 1, name, tensor); }
+void tf_input(tf *m, const char *name, int32_t tensor)
+{
+    add_io(m, 0, name, tensor);
+}
+void tf_output(tf *m, const char *name, int32_t tensor)
+{
+    add_io(m, 1, name, tensor);
+}
 
 static const int32_t *keep(tf *m, uint32_t n, const int32_t *v)
 {
@@ -167,21 +192,36 @@ lithe_status tf_import(tf *m, const graph_state_hint *hints, uint32_t n_hints)
     tflite_source_subgraph subgraphs[4];
     uint32_t ids[2][16];
     for (uint32_t i = 0; i < m->n_subgraphs; i++) {
-        subgraphs[i] = (tflite_source_subgraph){.name = "g", .tensors = m->tensors[i], .n_tensors = m->n_tensors[i],
-                                                .inputs = m->io[i][0], .outputs = m->io[i][1], .n_inputs = m->n_io[i][0],
-                                                .n_outputs = m->n_io[i][1], .ops = m->ops[i], .n_ops = m->n_ops[i]};
+        subgraphs[i] = (tflite_source_subgraph){.name = "g",
+                                                .tensors = m->tensors[i],
+                                                .n_tensors = m->n_tensors[i],
+                                                .inputs = m->io[i][0],
+                                                .outputs = m->io[i][1],
+                                                .n_inputs = m->n_io[i][0],
+                                                .n_outputs = m->n_io[i][1],
+                                                .ops = m->ops[i],
+                                                .n_ops = m->n_ops[i]};
     }
     for (uint32_t s = 0; s < 2; s++) {
         for (uint32_t i = 0; i < m->n_io[0][s]; i++) {
             ids[s][i] = (uint32_t)m->io[0][s][i];
         }
     }
-    tflite_signature signature = {.key = "decode", .input_names = m->names[0], .output_names = m->names[1], .input_tensors = ids[0],
-                                  .output_tensors = ids[1], .n_inputs = m->n_io[0][0], .n_outputs = m->n_io[0][1]};
-    tflite_source source = {.description = "test", .subgraphs = subgraphs, .n_subgraphs = m->n_subgraphs, .signatures = &signature,
+    tflite_signature signature = {.key = "decode",
+                                  .input_names = m->names[0],
+                                  .output_names = m->names[1],
+                                  .input_tensors = ids[0],
+                                  .output_tensors = ids[1],
+                                  .n_inputs = m->n_io[0][0],
+                                  .n_outputs = m->n_io[0][1]};
+    tflite_source source = {.description = "test",
+                            .subgraphs = subgraphs,
+                            .n_subgraphs = m->n_subgraphs,
+                            .signatures = &signature,
                             .n_signatures = 1};
     lithe_status status = tflite_write(&source, &m->file, NULL, &m->err);
-    status = status ? status : tflite_open(&m->model, (bytes){m->file.data, m->file.size}, (bytes){NULL, 0}, &m->arena, &m->err);
+    status = status ? status
+                    : tflite_open(&m->model, (bytes){m->file.data, m->file.size}, (bytes){NULL, 0}, &m->arena, &m->err);
     return status ? status : graph_import(&m->g, &m->model, "decode", hints, n_hints, &m->arena, &m->err);
 }
 
@@ -195,7 +235,8 @@ bool open_signature(opened *o, const char *path, uint32_t nth, const char *key)
     }
     for (size_t i = 0; i < o->b->n_sections; i++) {
         if (o->b->sections[i].type == SECTION_TFLITE_MODEL && nth-- == 0) {
-            return tflite_open(&o->model, o->b->sections[i].data, (bytes){NULL, 0}, &o->model_arena, &o->err) == LITHE_OK &&
+            return tflite_open(&o->model, o->b->sections[i].data, (bytes){NULL, 0}, &o->model_arena, &o->err) ==
+                       LITHE_OK &&
                    graph_import(&o->g, &o->model, key, NULL, 0, &o->graph_arena, &o->err) == LITHE_OK;
         }
     }

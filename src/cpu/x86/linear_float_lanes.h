@@ -83,7 +83,7 @@ LINEAR_INLINE void tile_sums(linear_kind kind, const unsigned char *w, size_t st
         }
         if (n_tokens == 1)
             for (uint32_t r = 0; r < n_rows; r++)
-                _mm_prefetch((const char *)(w + r * stride + element_offset(kind, i) + 1024), _MM_HINT_T0);
+                _mm_prefetch((const char *)(w + (r + ROWS) * stride + element_offset(kind, i)), _MM_HINT_T0);
     }
     if (whole < k)
         tile_tail(kind, w, stride, whole, k, x, x_stride, n_rows, n_tokens, acc);

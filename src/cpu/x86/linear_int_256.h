@@ -1,14 +1,17 @@
-/* Linear layers on quantised activations in 256-bit registers: four weight rows against up to INT_TOKENS tokens. Included once per level,
+/* Linear layers on quantised activations in registers of 256 bits (int8 perhaps of 512): four weight rows against up to INT_TOKENS tokens. Included once per level,
  * which defines before:
  *   INT_TOKENS                  tokens of a full tile
  *   INT_NAME(kind)              names of the three kernels
  *   INT_ZERO_SHIFT              what act_load adds to activations before they meet an int8 weight (0, or 128 to make them unsigned)
- *   act, act_load(p)            32 activations, as dot_int8 wants them
- *   dot_int8(acc, act, w)       acc + products in eight int32, exact (on AVX2: unless w is -128)
+ *   bytes, BYTES                a register of int8 weights, or of int32 sums of their products, and its size: 32 or 64 bytes
+ *   bytes_zero(), bytes_load(p, n), bytes_fold(v)
+ *                               zero; the first n bytes of p, then zeros; the same sums in eight int32
+ *   act, act_load(p)            BYTES activations, as dot_int8 wants them
+ *   dot_int8(acc, act, w)       acc + products in int32, exact (on AVX2: unless w is -128)
+ *   dot_int8_min(acc, act, w)   the same with any w, perhaps slower
  *   dot_u4_step(mid, u, q), dot_u4_flush(acc, mid)
  *                               u unsigned below 16; up to INT4_STEPS steps into mid before it is added to the int32 of acc
- *   dot_quads(u, s)             eight int32 of four products each, u unsigned up to 255, |s| <= 8
- *   dot_int8_min(acc, act, w)   the same with any w, perhaps slower */
+ *   dot_quads(u, s)             eight int32 of four products each, u unsigned up to 255, |s| <= 8 */
 #include "cpu/c/linear_c.h"
 #include "cpu/x86/lanes_avx2.h"
 #include "cpu/x86/linear_x86.h"
@@ -66,19 +69,20 @@ LINEAR_INLINE __m128i join_rows(const __m256i acc[ROWS])
 
 /* n_rows x n_tokens sums of q * w (plus INT_ZERO_SHIFT * w), over whole steps and a rest. */
 LINEAR_INLINE void tile_int8(const rows *g, const int8_t *q, size_t q_stride, uint32_t n_rows, uint32_t n_tokens, bool has_min,
-                             __m256i acc[INT_TOKENS][ROWS])
+                             __m256i sums[INT_TOKENS][ROWS])
 {
+    bytes acc[INT_TOKENS][ROWS];
     for (uint32_t t = 0; t < n_tokens; t++)
         for (uint32_t r = 0; r < ROWS; r++)
-            acc[t][r] = _mm256_setzero_si256();
-    const uint32_t whole = g->k & ~(uint32_t)(STEP - 1);
-    for (uint32_t i = 0; i < whole; i += STEP) {
-        __m256i w[ROWS];
+            acc[t][r] = bytes_zero();
+    const uint32_t whole = g->k & ~(uint32_t)(BYTES - 1);
+    for (uint32_t i = 0; i < whole; i += BYTES) {
+        bytes w[ROWS];
         for (uint32_t r = 0; r < n_rows; r++)
-            w[r] = load_bytes(g->w + r * g->stride + i, STEP);
+            w[r] = bytes_load(g->w + r * g->stride + i, BYTES);
         if (n_tokens == 1)
             for (uint32_t r = 0; r < n_rows; r++)
-                _mm_prefetch((const char *)(g->w + r * g->stride + i + 1024), _MM_HINT_T0);
+                _mm_prefetch((const char *)(g->w + (r + ROWS) * g->stride + i), _MM_HINT_T0);
         for (uint32_t t = 0; t < n_tokens; t++) {
             const act a = act_load(q + t * q_stride + i);
             for (uint32_t r = 0; r < n_rows; r++)
@@ -87,10 +91,13 @@ LINEAR_INLINE void tile_int8(const rows *g, const int8_t *q, size_t q_stride, ui
     }
     if (whole < g->k)
         for (uint32_t r = 0; r < n_rows; r++) {
-            const __m256i w = load_bytes(g->w + r * g->stride + whole, g->k - whole);
+            const bytes w = bytes_load(g->w + r * g->stride + whole, g->k - whole);
             for (uint32_t t = 0; t < n_tokens; t++)
                 acc[t][r] = dot_int8_min(acc[t][r], act_load(q + t * q_stride + whole), w);
         }
+    for (uint32_t t = 0; t < n_tokens; t++)
+        for (uint32_t r = 0; r < ROWS; r++)
+            sums[t][r] = bytes_fold(acc[t][r]);
 }
 
 /* Sums of q * (w + 8). Rows hold nibbles or, widened, bytes. */
@@ -112,7 +119,7 @@ LINEAR_INLINE void tile_int4(const rows *g, const int8_t *q, size_t q_stride, ui
                 u[r] = wide ? load_bytes(g->w + r * g->stride + i, STEP) : load_u4(g->w + r * g->stride, i, g->k - i);
             if (n_tokens == 1 && !wide)
                 for (uint32_t r = 0; r < n_rows; r++)
-                    _mm_prefetch((const char *)(g->w + r * g->stride + i / 2 + 1024), _MM_HINT_T0);
+                    _mm_prefetch((const char *)(g->w + (r + ROWS) * g->stride + i / 2), _MM_HINT_T0);
             for (uint32_t t = 0; t < n_tokens; t++) {
                 const __m256i a = load_q(q + t * q_stride + i);
                 for (uint32_t r = 0; r < n_rows; r++)

@@ -1,6 +1,5 @@
 /* Quantised linears on AVX2: pairs of bytes are multiplied and added exactly in 16 bits, pairs of those in 32. */
-#include <immintrin.h>
-#include <stdint.h>
+#include "cpu/x86/linear_bytes_256.h"
 
 #define INT_NAME(kind) linear_##kind##_avx2
 #define INT_TOKENS 2

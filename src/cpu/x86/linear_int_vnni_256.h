@@ -1,24 +1,22 @@
-/* The steps of linear_int_256.h where bytes are multiplied and added to 32 bits by one instruction, DPBUSD(acc, unsigned, signed). */
-#include <stdint.h>
-
-#define INT_TOKENS 3
+/* The steps of linear_int_256.h where bytes are multiplied and added to 32 bits by one instruction: DPBUSD(acc, unsigned, signed), and
+ * DPBUSD_BYTES for registers of int8 weights. bytes_flip adds 128. */
 #define INT_ZERO_SHIFT 128
 
-typedef __m256i act; /* q + 128 */
+typedef bytes act; /* q + 128 */
 
 static inline act act_load(const int8_t *p)
 {
-    return _mm256_xor_si256(_mm256_loadu_si256((const __m256i *)(const void *)p), _mm256_set1_epi8((char)-128));
+    return bytes_flip(bytes_load((const unsigned char *)p, BYTES));
 }
 
-static inline __m256i dot_int8(__m256i acc, act a, __m256i w)
+static inline bytes dot_int8(bytes acc, act a, bytes w)
 {
-    return DPBUSD(acc, a, w);
+    return DPBUSD_BYTES(acc, a, w);
 }
 
-static inline __m256i dot_int8_min(__m256i acc, act a, __m256i w)
+static inline bytes dot_int8_min(bytes acc, act a, bytes w)
 {
-    return DPBUSD(acc, a, w);
+    return DPBUSD_BYTES(acc, a, w);
 }
 
 static inline __m256i dot_u4_step(__m256i mid, __m256i u, __m256i q)

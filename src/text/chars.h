@@ -1,0 +1,15 @@
+/* Classes of characters, as the tokenizers' own libraries see them. */
+#ifndef LITHE_TEXT_CHARS_H
+#define LITHE_TEXT_CHARS_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+bool char_is_space(uint32_t c);         /* White_Space */
+bool char_is_letter(uint32_t c);        /* category L */
+bool char_is_number(uint32_t c);        /* category N */
+bool char_is_mark(uint32_t c);          /* category M */
+bool char_is_punctuation(uint32_t c);   /* category P, and the ASCII symbols */
+bool char_is_word(uint32_t c);          /* letters, marks, numbers that are digits or letters, connectors, joiners */
+
+#endif

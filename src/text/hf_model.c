@@ -1,0 +1,304 @@
+/* Reading the model of a tokenizer.json: vocabulary and merges. */
+#include "text/hf.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+/* No merges that were not made for it probe this far. */
+enum { MAX_PROBES = 4096 };
+
+/* Strings of the document: as they lie there, or unescaped into the buffer. */
+static bytes plain_string(bytes raw, bool escaped, buffer *b)
+{
+    if (!escaped) return raw;
+    b->size = 0;
+    buffer_fill(b, 0, raw.size);
+    if (buffer_failed(b)) return (bytes){NULL, 0};
+    b->size = json_unescape(raw, b->data);
+    return (bytes){b->data, b->size};
+}
+
+/* ---- the vocabulary */
+
+typedef struct vocab_size {
+    size_t count;
+    uint32_t ids;   /* largest id + 1 */
+} vocab_size;
+
+static lithe_status measure_vocab(const hf_reader *r, json_ref v, const hf_path *at, vocab_size *size)
+{
+    if (json_type(r->doc, v) != JSON_OBJECT) return hf_damaged(r, at, "an object of pieces and ids");
+    *size = (vocab_size){0, 0};
+    for (json_ref m = json_first(r->doc, v); m != JSON_NONE; m = json_next(r->doc, m)) {
+        int64_t id;
+        if (!json_i64(r->doc, m, &id) || id < 0) {
+            bool escaped;
+            bytes key = json_key(r->doc, m, &escaped);
+            return error_set(r->err, LITHE_E_TOKENIZER, "tokenizer.json: %s: the piece \"%.*s\" has no id that is a whole number", at->text,
+                             (int)(key.size < 60 ? key.size : 60), (const char *)key.data);
+        }
+        if (id >= VOCAB_MAX_PIECES / 2) {
+            return error_set(r->err, LITHE_E_UNSUPPORTED, "tokenizer.json: %s has the id %lld; ids below %u are supported", at->text, (long long)id, VOCAB_MAX_PIECES / 2);
+        }
+        if ((uint32_t)id >= size->ids) size->ids = (uint32_t)id + 1;
+        size->count++;
+    }
+    if (size->ids / 16 > size->count + 4096) return hf_unsupported(r, at, "a vocabulary with few pieces and large ids");
+    return LITHE_OK;
+}
+
+static lithe_status index_batch(hf_tokenizer *t, const hf_reader *r, const hf_path *at, const uint32_t *ids, size_t n)
+{
+    size_t done = 0, stopped = 0;
+    int32_t older = -1;
+    while (done < n) {
+        vocab_added added = vocab_index_add_batch(&t->index, &t->base.vocab, ids + done, n - done, &stopped, &older);
+        if (added == VOCAB_ADDED) break;
+        if (added == VOCAB_NO_MEMORY) return error_memory(r->err, vocab_index_memory(&t->index) * 2, "the vocabulary's index");
+        if (added == VOCAB_COLLIDES) return error_set(r->err, LITHE_E_TOKENIZER, "tokenizer.json: %s: its pieces are made to collide", at->text);
+        t->base.vocab.length[older] = 0;   /* of two members with one name the last counts */
+        done += stopped + 1;
+    }
+    return LITHE_OK;
+}
+
+static lithe_status set_piece(hf_tokenizer *t, const hf_reader *r, const hf_path *at, uint32_t id, bytes raw, bool escaped, buffer *b)
+{
+    vocab *v = &t->base.vocab;
+    if (v->length[id]) return error_set(r->err, LITHE_E_TOKENIZER, "tokenizer.json: %s: two pieces have the id %u", at->text, id);
+    if (!escaped) {
+        vocab_set_borrowed(v, id, raw);
+        return LITHE_OK;
+    }
+    bytes piece = plain_string(raw, true, b);
+    if (buffer_failed(b)) return error_memory(r->err, raw.size, "the vocabulary");
+    return vocab_set_copied(v, id, piece, r->err);
+}
+
+static lithe_status fill_vocab(hf_tokenizer *t, const hf_reader *r, json_ref v, const hf_path *at)
+{
+    uint32_t ids[VOCAB_BATCH];
+    size_t n = 0;
+    buffer b;
+    buffer_init(&b);
+    lithe_status st = LITHE_OK;
+    for (json_ref m = json_first(r->doc, v); m != JSON_NONE && !st; m = json_next(r->doc, m)) {
+        int64_t id;
+        bool escaped;
+        bytes raw = json_key(r->doc, m, &escaped);
+        json_i64(r->doc, m, &id);
+        if (!raw.size) continue;   /* an empty piece is never found */
+        st = set_piece(t, r, at, (uint32_t)id, raw, escaped, &b);
+        ids[n++] = (uint32_t)id;
+        if (!st && n == VOCAB_BATCH) {
+            st = index_batch(t, r, at, ids, n);
+            n = 0;
+        }
+    }
+    if (!st && n) st = index_batch(t, r, at, ids, n);
+    buffer_fini(&b);
+    return st;
+}
+
+/* Ids as the original gives them: the piece's if the model has it, else the next one behind all others. */
+static lithe_status number_added(hf_tokenizer *t, const hf_reader *r, vocab_size size)
+{
+    vocab *v = &t->base.vocab;
+    uint32_t largest = 0, ids = size.ids;
+    bool any = false;
+    lithe_status st = LITHE_OK;
+    for (size_t i = 0; i < t->n_added && !st; i++) {
+        hf_added *a = &t->added[i];
+        a->id = vocab_index_find(&t->index, v, a->content);
+        for (size_t k = 0; k < i && a->id < 0 && i < 4096; k++) {
+            if (t->added[k].content.size == a->content.size && !memcmp(t->added[k].content.data, a->content.data, a->content.size)) a->id = t->added[k].id;
+        }
+        if (a->id < 0) {
+            a->id = (int32_t)(any && largest >= size.count ? largest + 1 : (uint32_t)size.count);
+            if (v->length[a->id]) {
+                return error_set(r->err, LITHE_E_TOKENIZER, "tokenizer.json: added_tokens[%zu] would take the id %d, which another piece has", i, a->id);
+            }
+            st = vocab_set_copied(v, (uint32_t)a->id, a->content, r->err);
+        }
+        if (!any || (uint32_t)a->id > largest) largest = (uint32_t)a->id;
+        any = true;
+        if (largest >= ids) ids = largest + 1;
+    }
+    v->n = ids;
+    return st;
+}
+
+/* ---- merges */
+
+typedef struct merge_pair {
+    bytes left, right;
+} merge_pair;
+
+typedef struct merge_work {
+    buffer left, right, joined;
+} merge_work;
+
+static bool read_pair(const hf_reader *r, json_ref v, merge_work *w, merge_pair *p)
+{
+    bool escaped;
+    if (json_type(r->doc, v) == JSON_ARRAY) {
+        json_ref a = json_first(r->doc, v), b = json_next(r->doc, a);
+        if (json_count(r->doc, v) != 2 || json_type(r->doc, a) != JSON_STRING || json_type(r->doc, b) != JSON_STRING) return false;
+        bytes raw = json_raw(r->doc, a, &escaped);
+        p->left = plain_string(raw, escaped, &w->left);
+        raw = json_raw(r->doc, b, &escaped);
+        p->right = plain_string(raw, escaped, &w->right);
+        return true;
+    }
+    if (json_type(r->doc, v) != JSON_STRING) return false;
+    bytes raw = json_raw(r->doc, v, &escaped), line = plain_string(raw, escaped, &w->left);
+    const uint8_t *space = line.size ? memchr(line.data, ' ', line.size) : NULL;
+    if (!space) return false;
+    p->left = (bytes){line.data, (size_t)(space - line.data)};
+    p->right = (bytes){space + 1, line.size - p->left.size - 1};
+    return !p->right.size || !memchr(p->right.data, ' ', p->right.size);
+}
+
+static lithe_status unknown_piece(const hf_reader *r, size_t i, bytes piece)
+{
+    return error_set(r->err, LITHE_E_TOKENIZER, "tokenizer.json: model.merges[%zu] names \"%.*s\", which is not in model.vocab", i,
+                     (int)(piece.size < 60 ? piece.size : 60), (const char *)piece.data);
+}
+
+static lithe_status add_merge(hf_tokenizer *t, const hf_reader *r, size_t i, const merge_pair *p, merge_work *w)
+{
+    hf_bpe *m = &t->bpe;
+    int32_t left = vocab_index_find(&t->index, &t->base.vocab, p->left), right = vocab_index_find(&t->index, &t->base.vocab, p->right);
+    if (left < 0) return unknown_piece(r, i, p->left);
+    if (right < 0) return unknown_piece(r, i, p->right);
+    if (p->right.size < m->prefix.size) return unknown_piece(r, i, p->right);
+    w->joined.size = 0;
+    buffer_append(&w->joined, p->left.data, p->left.size);
+    buffer_append(&w->joined, p->right.data + m->prefix.size, p->right.size - m->prefix.size);
+    if (buffer_failed(&w->joined)) return error_memory(r->err, p->left.size + p->right.size, "merges");
+    bytes joined = {w->joined.data, w->joined.size};
+    int32_t id = vocab_index_find(&t->index, &t->base.vocab, joined);
+    if (id < 0) return unknown_piece(r, i, joined);
+    uint64_t pair = (uint64_t)(uint32_t)left << 32 | (uint32_t)right;
+    size_t at = hf_merge_hash(pair) & m->merge_mask;
+    for (int probes = 0; m->merges[at].rank != UINT32_MAX && m->merges[at].pair != pair; at = (at + 1) & m->merge_mask) {
+        if (++probes > MAX_PROBES) return error_set(r->err, LITHE_E_TOKENIZER, "tokenizer.json: model.merges: its pairs are made to collide");
+    }
+    m->merges[at] = (hf_merge){pair, (uint32_t)i, (uint32_t)id};   /* of two that are the same the last counts */
+    return LITHE_OK;
+}
+
+static bool is_version_line(const hf_reader *r, json_ref v)
+{
+    bool escaped;
+    bytes raw = json_type(r->doc, v) == JSON_STRING ? json_raw(r->doc, v, &escaped) : (bytes){NULL, 0};
+    return raw.size >= 8 && memcmp(raw.data, "#version", 8) == 0;
+}
+
+static lithe_status read_merges(hf_tokenizer *t, const hf_reader *r, json_ref list)
+{
+    hf_path at = {"model.merges"};
+    if (json_type(r->doc, list) != JSON_ARRAY) return hf_damaged(r, &at, "an array");
+    size_t n = json_count(r->doc, list), n_slots = 16, i = 0, line = 0;
+    while (n_slots / 2 <= n) n_slots *= 2;
+    t->bpe.merges = malloc(n_slots * sizeof *t->bpe.merges);
+    t->bpe.merge_mask = n_slots - 1;
+    if (!t->bpe.merges) return error_memory(r->err, n_slots * sizeof *t->bpe.merges, "merges");
+    memset(t->bpe.merges, 0xff, n_slots * sizeof *t->bpe.merges);
+    merge_work w = {0};
+    lithe_status st = LITHE_OK;
+    for (json_ref v = json_first(r->doc, list); v != JSON_NONE && !st; v = json_next(r->doc, v), line++) {
+        merge_pair p;
+        if (is_version_line(r, v)) continue;
+        if (read_pair(r, v, &w, &p)) {
+            st = add_merge(t, r, i++, &p, &w);
+        } else {
+            hf_path q = hf_path_element(&at, line);
+            st = hf_damaged(r, &q, "two pieces (\"a b\" or [\"a\", \"b\"])");
+        }
+    }
+    if (!st && (buffer_failed(&w.left) || buffer_failed(&w.right))) st = error_memory(r->err, 4096, "merges");
+    buffer_fini(&w.left);
+    buffer_fini(&w.right);
+    buffer_fini(&w.joined);
+    return st;
+}
+
+/* ---- the rest */
+
+static void fill_tables(hf_tokenizer *t)
+{
+    for (uint32_t c = 0; c < HF_CHAR_IDS; c++) {
+        uint8_t encoded[2] = {(uint8_t)(c < 0x80 ? c : 0xc0 | c >> 6), (uint8_t)(0x80 | (c & 63))};
+        t->bpe.char_ids[c] = vocab_index_find(&t->index, &t->base.vocab, (bytes){encoded, c < 0x80 ? 1 : 2});
+    }
+    for (unsigned b = 0; b < 256; b++) {
+        char name[8];
+        snprintf(name, sizeof name, "<0x%02X>", b);
+        t->bpe.byte_ids[b] = vocab_index_find(&t->index, &t->base.vocab, (bytes){(const uint8_t *)name, 6});
+    }
+}
+
+static bool is_set(const hf_reader *r, json_ref v) { return json_type(r->doc, v) != JSON_MISSING && json_type(r->doc, v) != JSON_NULL; }
+
+/* A string that may be missing or null: then its size is 0. */
+static lithe_status read_optional(const hf_reader *r, json_ref model, const char *name, bytes *out)
+{
+    hf_path at = {"model"}, p = hf_path_member(&at, name);
+    *out = (bytes){NULL, 0};
+    if (!is_set(r, json_get(r->doc, model, name))) return LITHE_OK;
+    lithe_status st = hf_read_string(r, model, &at, name, out);
+    return !st && out->size > PREFIX_SET_MAX_BYTES ? hf_unsupported(r, &p, "so long a string") : st;
+}
+
+static lithe_status read_flags(hf_tokenizer *t, const hf_reader *r, json_ref model)
+{
+    hf_path at = {"model"}, dropout = {"model.dropout"};
+    double rate = 0;
+    if (is_set(r, json_get(r->doc, model, "dropout")) && (!json_f64(r->doc, json_get(r->doc, model, "dropout"), &rate) || rate != 0)) {
+        return hf_unsupported(r, &dropout, "dropout (encoding at random)");
+    }
+    lithe_status st = hf_read_bool(r, model, &at, "fuse_unk", 0, &t->bpe.fuse_unknown);
+    if (!st) st = hf_read_bool(r, model, &at, "byte_fallback", 0, &t->bpe.byte_fallback);
+    if (!st) st = hf_read_bool(r, model, &at, "ignore_merges", 0, &t->bpe.ignore_merges);
+    if (!st) st = read_optional(r, model, "continuing_subword_prefix", &t->bpe.prefix);
+    if (!st) st = read_optional(r, model, "end_of_word_suffix", &t->bpe.suffix);
+    return st;
+}
+
+static lithe_status read_unknown(hf_tokenizer *t, const hf_reader *r, json_ref model)
+{
+    bytes unknown;
+    lithe_status st = read_optional(r, model, "unk_token", &unknown);
+    t->bpe.unknown = HF_NO_UNKNOWN;
+    if (st || !is_set(r, json_get(r->doc, model, "unk_token"))) return st;
+    t->bpe.unknown = vocab_index_find(&t->index, &t->base.vocab, unknown);
+    if (t->bpe.unknown < 0) t->bpe.unknown = HF_UNKNOWN_MISSING;
+    return LITHE_OK;
+}
+
+lithe_status hf_model_read(hf_tokenizer *t, const hf_reader *r, json_ref model)
+{
+    hf_path at = {"model"}, vocab_at = {"model.vocab"};
+    if (json_type(r->doc, model) != JSON_OBJECT) return hf_damaged(r, &at, "an object");
+    json_ref type = json_get(r->doc, model, "type"), pieces = json_get(r->doc, model, "vocab");
+    if (json_type(r->doc, type) != JSON_MISSING && !json_equals(r->doc, type, "BPE")) {
+        bytes name;
+        char what[80];
+        lithe_status st = hf_read_string(r, model, &at, "type", &name);
+        if (st) return st;
+        snprintf(what, sizeof what, "the model type %.50s", (const char *)name.data);
+        return hf_unsupported(r, &at, what);
+    }
+    vocab_size size;
+    lithe_status st = measure_vocab(r, pieces, &vocab_at, &size);
+    if (!st) st = vocab_init(&t->base.vocab, t->base.vocab.text, size.ids + (uint32_t)t->n_added, r->err);
+    if (!st) st = vocab_index_init(&t->index, size.count, r->err);
+    if (!st) st = fill_vocab(t, r, pieces, &vocab_at);
+    if (!st) st = number_added(t, r, size);
+    if (!st) st = read_flags(t, r, model);
+    if (!st) st = read_unknown(t, r, model);
+    if (!st) st = read_merges(t, r, json_get(r->doc, model, "merges"));
+    if (!st) fill_tables(t);
+    return st;
+}
