@@ -89,7 +89,7 @@ SP_MODELS = {
     "bpe-gemma": dict(model_type="bpe", vocab_size=900, normalization_rule_name="identity", byte_fallback=True, remove_extra_whitespaces=False,
                       add_dummy_prefix=False, user_defined_symbols=["<start_of_turn>", "<end_of_turn>", "▁▁", "▁▁▁", "\n", "\n\n", "\t"],
                       control_symbols=["<mask>"]),
-    "bpe-suffix": dict(model_type="bpe", vocab_size=600, treat_whitespace_as_suffix=True, normalization_rule_name="nfkc"),
+    "bpe-suffix": dict(model_type="bpe", vocab_size=600, treat_whitespace_as_suffix=True, normalization_rule_name="identity"),
     "bpe-across": dict(model_type="bpe", vocab_size=900, split_by_whitespace=False, normalization_rule_name="identity", byte_fallback=True),
 }
 

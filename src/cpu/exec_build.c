@@ -6,6 +6,8 @@
 
 /* A step is worth splitting among threads from about this many floats touched (some 10 microseconds). */
 static const double PARALLEL_FLOATS = 24576;
+/* A linear does so many multiply-adds in the time of one float touched elsewhere. */
+static const double MACS_PER_FLOAT = 4;
 /* Rows assumed for the schedule of several rows. */
 static const double MANY_ROWS = 16;
 
@@ -77,7 +79,7 @@ static lithe_status add_linear(builder *b, const plan_step *ps)
     exec_step *s = add_step(b, EXEC_LINEAR, ps->node, ps->tail);
     s->weights = w;
     s->rows_per_row = rows;
-    decide_parallel(s, (double)w->n * (double)w->k * rows);
+    decide_parallel(s, (double)w->n * (double)w->k * rows / MACS_PER_FLOAT);
     return LITHE_OK;
 }
 

@@ -83,8 +83,8 @@ lithe_status exec_weights_get(exec_shared *s, const graph *g, const graph_node *
     if (t->rank < 2 || !weight_kind(t, dynamic, &kind)) return refuse(g, node, t, dynamic, err);
     uint32_t k = (uint32_t)t->dims[t->rank - 1];
     uint64_t n = k ? t->elements / k : 0;
-    /* 128 * 127 * k must stay below 2^31 for the integer sums to be exact (docs/numerics.md). */
-    if (!k || !n || n > UINT32_MAX || k > 131072 || (t->type == GRAPH_I4 && k % 2) || (t->quant == GRAPH_QUANT_BLOCK && k % t->block))
+    /* LINEAR_MAX_K: the integer sums must be exact (docs/numerics.md). */
+    if (!k || !n || n > UINT32_MAX || (linear_is_dynamic(kind) && k > LINEAR_MAX_K) || (t->type == GRAPH_I4 && k % 2) || (t->quant == GRAPH_QUANT_BLOCK && k % t->block))
         return refuse(g, node, t, dynamic, err);
     const float *bias_data = bias == GRAPH_NONE ? NULL : (const float *)g->tensors[bias].data;
     if (bias_data && ((uintptr_t)bias_data & 3)) {

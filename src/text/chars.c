@@ -1,5 +1,6 @@
 #include "text/chars.h"
 
+#include <stddef.h>
 #include <utf8proc.h>
 
 static utf8proc_category_t category(uint32_t c) { return utf8proc_category((utf8proc_int32_t)c); }
@@ -23,6 +24,17 @@ bool char_is_number(uint32_t c)
     if (c < 0x80) return c >= '0' && c <= '9';
     utf8proc_category_t k = category(c);
     return k >= UTF8PROC_CATEGORY_ND && k <= UTF8PROC_CATEGORY_NO;
+}
+
+bool char_is_numeric(uint32_t c)
+{
+    /* Numbers younger than utf8proc's tables. */
+    static const uint32_t later[][2] = {{0x10d40, 0x10d49}, {0x116d0, 0x116e3}, {0x11bf0, 0x11bf9}, {0x11de0, 0x11de9}, {0x16130, 0x16139},
+                                        {0x16d70, 0x16d79}, {0x16ff4, 0x16ff6}, {0x1ccf0, 0x1ccf9}, {0x1e5f1, 0x1e5fa}};
+    for (size_t i = 0; c >= later[0][0] && i < sizeof later / sizeof *later; i++) {
+        if (c >= later[i][0] && c <= later[i][1]) return true;
+    }
+    return char_is_number(c);
 }
 
 bool char_is_mark(uint32_t c)

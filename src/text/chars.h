@@ -8,6 +8,7 @@
 bool char_is_space(uint32_t c);         /* White_Space */
 bool char_is_letter(uint32_t c);        /* category L */
 bool char_is_number(uint32_t c);        /* category N */
+bool char_is_numeric(uint32_t c);       /* category N of Unicode 17, as Rust's char::is_numeric */
 bool char_is_mark(uint32_t c);          /* category M */
 bool char_is_punctuation(uint32_t c);   /* category P, and the ASCII symbols */
 bool char_is_word(uint32_t c);          /* letters, marks, numbers that are digits or letters, connectors, joiners */

@@ -157,10 +157,13 @@ typedef struct hf_bpe {
 } hf_bpe;
 
 typedef struct hf_added {
-    bytes content;
+    bytes content, spelled;   /* as given; as the normalizer makes it, if it is looked for so */
     int32_t id;
     bool special, single_word, lstrip, rstrip, normalized;
 } hf_added;
+
+/* Of an added token's id: it is special; its text in running text is not its content but what the normalizer makes of it. */
+enum { HF_SPECIAL = 1, HF_RESPELLED = 2 };
 
 typedef struct hf_tokenizer {
     tokenizer base;
@@ -171,7 +174,7 @@ typedef struct hf_tokenizer {
     size_t n_added;
     prefix_set added_raw, added_normalized;   /* values: indexes into added */
     prefix_set added_exact;      /* by their contents */
-    uint8_t *special;            /* [n ids] */
+    uint8_t *special;            /* [n ids] HF_SPECIAL, HF_RESPELLED */
     hf_normalizer normalizer;
     hf_pretokenizer pretokenizer;
     hf_decoder decoder;

@@ -26,14 +26,21 @@ lithe_status hf_added_read(hf_tokenizer *t, const hf_reader *r, json_ref added)
     return st;
 }
 
-static lithe_status index_one(hf_tokenizer *t, const hf_added *a, int32_t index, buffer *x, buffer *y, lithe_error *err)
+static lithe_status index_one(hf_tokenizer *t, hf_added *a, int32_t index, buffer *x, buffer *y, lithe_error *err)
 {
     bytes spelled = a->content;
     lithe_status st = a->normalized ? hf_normalize(&t->normalizer, a->content, x, y, &spelled, err) : LITHE_OK;
     if (!st && spelled.size) st = prefix_set_add(a->normalized ? &t->added_normalized : &t->added_raw, spelled, index, err);
     if (!st) st = prefix_set_add(&t->added_exact, a->content, index, err);
-    if (!st && a->special) t->special[a->id] = 1;
-    return st;
+    if (st) return st;
+    if (a->special) t->special[a->id] |= HF_SPECIAL;
+    a->spelled = a->content;
+    if (spelled.size == a->content.size && !memcmp(spelled.data, a->content.data, spelled.size)) return LITHE_OK;
+    const char *copy = arena_strndup(&t->arena, spelled.size ? (const char *)spelled.data : "", spelled.size);
+    if (!copy) return error_memory(err, spelled.size, "added tokens");
+    a->spelled = (bytes){(const uint8_t *)copy, spelled.size};
+    t->special[a->id] |= HF_RESPELLED;
+    return LITHE_OK;
 }
 
 lithe_status hf_added_index(hf_tokenizer *t, lithe_error *err)

@@ -38,7 +38,7 @@ static int32_t char_id(const hf_tokenizer *t, bytes word, size_t at, size_t leng
     }
     uint8_t marked[2 * PREFIX_SET_MAX_BYTES + 8];
     size_t n = 0;
-    if (!first) {
+    if (!first && m->prefix.size) {
         memcpy(marked, m->prefix.data, m->prefix.size);
         n = m->prefix.size;
     }

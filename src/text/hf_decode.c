@@ -216,10 +216,19 @@ static void append_bytes_of(bytes token, buffer *out)
     }
 }
 
+/* What the decoder is given for an id. */
+static bytes spelling(const hf_tokenizer *t, int32_t id)
+{
+    bytes piece = vocab_piece(&t->base.vocab, (uint32_t)id);
+    if (!(t->special[id] & HF_RESPELLED)) return piece;
+    int32_t added = prefix_set_find(&t->added_exact, piece);
+    return added >= 0 ? t->added[added].spelled : piece;
+}
+
 void hf_token_text(const tokenizer *t, int32_t id, buffer *out)
 {
     const hf_decoder *d = &((const hf_tokenizer *)t)->decoder;
-    bytes token = vocab_piece(&t->vocab, (uint32_t)id);
+    bytes token = spelling((const hf_tokenizer *)t, id);
     token_work w = {0};
     bool any = true;
     token = run_steps(d, 0, d->byte_fallback_at, token, &any, &w);
@@ -290,9 +299,9 @@ void hf_stream_push(token_stream *s, int32_t id)
 {
     const hf_tokenizer *t = (const hf_tokenizer *)s->tokenizer;
     const hf_decoder *d = &t->decoder;
-    if (!s->special && t->special[id]) return;
+    if (!s->special && t->special[id] == HF_SPECIAL) return;   /* the original compares spellings, so a respelled one stays */
     token_work w = {0};
-    bytes token = run_steps(d, 0, d->byte_fallback_at, vocab_piece(&t->base.vocab, (uint32_t)id), &s->any_token, &w);
+    bytes token = run_steps(d, 0, d->byte_fallback_at, spelling(t, id), &s->any_token, &w);
     int byte = d->byte_fallback_at < d->n ? fallback_byte(token) : -1;
     if (byte >= 0) {
         uint8_t b = (uint8_t)byte;

@@ -290,7 +290,7 @@ lithe_status hf_model_read(hf_tokenizer *t, const hf_reader *r, json_ref model)
         snprintf(what, sizeof what, "the model type %.50s", (const char *)name.data);
         return hf_unsupported(r, &at, what);
     }
-    vocab_size size;
+    vocab_size size = {0, 0};
     lithe_status st = measure_vocab(r, pieces, &vocab_at, &size);
     if (!st) st = vocab_init(&t->base.vocab, t->base.vocab.text, size.ids + (uint32_t)t->n_added, r->err);
     if (!st) st = vocab_index_init(&t->index, size.count, r->err);

@@ -88,7 +88,7 @@ static int32_t piece_to_id(const tokenizer *tok, bytes piece)
     return added >= 0 ? t->added[added].id : vocab_index_find(&t->index, &tok->vocab, piece);
 }
 
-static bool is_control(const tokenizer *t, int32_t id) { return ((const hf_tokenizer *)t)->special[id] != 0; }
+static bool is_control(const tokenizer *t, int32_t id) { return ((const hf_tokenizer *)t)->special[id] & HF_SPECIAL; }
 
 static const tokenizer_kind_ops ops = {
     .destroy = destroy,

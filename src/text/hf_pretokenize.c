@@ -51,7 +51,7 @@ static lithe_status read_digits(const hf_reader *r, json_ref part, const hf_path
     bool individual;
     lithe_status st = hf_read_bool(r, part, at, "individual_digits", -1, &individual);
     s->kind = HF_PRE_CLASS;
-    s->in_class = char_is_number;
+    s->in_class = char_is_numeric;
     s->behavior = individual ? HF_ISOLATED : HF_CONTIGUOUS;
     return st;
 }

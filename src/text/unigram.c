@@ -15,16 +15,16 @@ typedef struct best_end {
 } best_end;
 #define NO_PATH UINT32_MAX
 
-static void offer(best_end *end, double score, uint32_t start, int32_t id)
+static void offer(best_end *end, float score, uint32_t start, int32_t id)
 {
-    if (end->start != NO_PATH && !(score > (double)end->score)) return;
-    *end = (best_end){id, (float)score, start};
+    if (end->start != NO_PATH && !(score > end->score)) return;
+    *end = (best_end){id, score, start};
 }
 
-static double piece_score(const sp_model *m, int32_t id, size_t length)
+static float piece_score(const sp_model *m, int32_t id, size_t length)
 {
-    if (m->types[id] == SP_USER_DEFINED) return (double)((float)length * m->max_score) - 0.1;   /* so that it always wins */
-    return (double)m->scores[id];
+    if (m->types[id] == SP_USER_DEFINED) return (float)((double)((float)length * m->max_score) - 0.1);   /* so that it always wins */
+    return m->scores[id];
 }
 
 /* Offers all pieces that begin at `start`, and the unknown one if no piece is its first character. */
@@ -41,12 +41,12 @@ static void extend(const sp_model *m, bytes text, uint32_t start, best_end *ends
         for (; n - blocks >= 8; blocks += 8) hash = vocab_hash_block(hash, p + blocks);
         int32_t id = vocab_index_find_hashed(&m->pieces, v, (bytes){p, n}, vocab_hash_end(hash, p + blocks, n - blocks, n));
         if (id >= 0 && m->types[id] != SP_UNUSED) {
-            offer(&ends[start + n], piece_score(m, id, n) + (double)here, start, id);
+            offer(&ends[start + n], piece_score(m, id, n) + here, start, id);
             single |= n == first;
         }
         if (n == left) break;
     }
-    if (!single) offer(&ends[start + first], (double)(m->min_score - UNKNOWN_PENALTY + here), start, m->unknown);
+    if (!single) offer(&ends[start + first], m->min_score - UNKNOWN_PENALTY + here, start, m->unknown);
 }
 
 lithe_status sp_unigram_encode(const sp_model *m, bytes text, token_list *out, lithe_error *err)

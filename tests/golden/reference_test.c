@@ -37,9 +37,9 @@ static const subject everyday[] = {
     {"tiny-hybrid-int8", GOLDEN_FLOOR, 0, NULL},
 };
 static const subject real[] = {
-    {"gemma3-270m-fp32", GOLDEN_GREEDY, 5e-3, NULL},
-    {"gemma3-270m-fp16", GOLDEN_GREEDY, 5e-3, NULL},
-    {"gemma3-270m-wo8", GOLDEN_GREEDY, 5e-3, NULL},
+    {"gemma3-270m-fp32", GOLDEN_GREEDY, 1e-3, NULL},
+    {"gemma3-270m-fp16", GOLDEN_GREEDY, 1e-3, NULL},
+    {"gemma3-270m-wo8", GOLDEN_GREEDY, 1e-3, NULL},
     {"gemma3-270m-int8", GOLDEN_FLOOR, 0, NULL},
     {"gemma3-270m-int4c", GOLDEN_FLOOR, 0, NULL},
     {"gemma3-270m-int4b32", GOLDEN_FLOOR, 0, NULL},
