@@ -523,8 +523,8 @@ def weights(m, rng, kind, n, k):
         s = (np.abs(w).max(1) / 7).astype(f32)
         q = np.clip(np.rint(w / s[:, None]), -7, 7).astype(np.int8)
         return m.const(q, T.INT4, nibbles(q), channel_quant(s)), q * s[:, None]
-    # Scales of seven mantissa bits, as the converter writes them: the reference rounds block scales to bfloat16, lithe takes them as stored.
-    s = ((np.abs(w.reshape(n, k // 32, 32)).max(2) / 7).view(np.uint32) & 0xFFFF0000).view(f32).astype(np.float16)
+    # Full fp16 scales: the reference rounds them to bfloat16, and so does lithe (docs/numerics.md). The converter writes seven mantissa bits.
+    s = (np.abs(w.reshape(n, k // 32, 32)).max(2) / 7).astype(np.float16)
     q = np.clip(np.rint(w.reshape(n, k // 32, 32) / s[..., None].astype(f32)), -7, 7).astype(np.int8)
     d, p = S.BlockwiseQuantizationT(), S.QuantizationParametersT()
     d.scales, d.zeroPoints, d.blockSize = m.const(s), -1, 32

@@ -29,4 +29,16 @@ static inline float f16_load(const void *p)
     return f16_to_float(h);
 }
 
+/* A block scale as the reference uses it: fp16 rounded to bfloat16, ties to even (docs/numerics.md, QB4). */
+static inline float f16_load_scale(const void *p)
+{
+    float f = f16_load(p);
+    uint32_t bits;
+    memcpy(&bits, &f, sizeof bits);
+    if ((bits & 0x7f800000u) != 0x7f800000u)
+        bits = (bits + 0x7fffu + (bits >> 16 & 1u)) & 0xffff0000u;
+    memcpy(&f, &bits, sizeof f);
+    return f;
+}
+
 #endif

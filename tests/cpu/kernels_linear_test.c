@@ -306,7 +306,7 @@ static void test_error(void **state)
                     if (linear_is_dynamic((linear_kind)kind))
                         a = (double)t.qrows[row].scale * (t.in.q[row * t.in.q_stride + j] - t.qrows[row].zero_point);
                     if (t.w.block_scales)
-                        b *= (double)f16_to_float(t.w.block_scales[col * (t.w.k / t.w.block) + j / t.w.block]);
+                        b *= (double)f16_load_scale(&t.w.block_scales[col * (t.w.k / t.w.block) + j / t.w.block]);
                     if (t.w.scales)
                         b *= (double)t.w.scales[t.w.n_scales == 1 ? 0 : col];
                     sum += a * b;

@@ -104,7 +104,7 @@ static float dot_blocks(const linear_weights *w, uint32_t n, const int8_t *q, in
     const uint16_t *scales = w->block_scales + (size_t)n * (w->k / w->block);
     float lanes[8] = {0};
     for (uint32_t i = 0; i < w->k; i += 32) {
-        const float scale = f16_load(scales + i / w->block);
+        const float scale = f16_load_scale(scales + i / w->block);
         for (uint32_t j = 0; j < 8; j++) {
             int32_t sum = 0;
             for (uint32_t e = i + 4 * j; e < i + 4 * j + 4; e++)

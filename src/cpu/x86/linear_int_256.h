@@ -13,6 +13,7 @@
  *                               u unsigned below 16; up to INT4_STEPS steps into mid before it is added to the int32 of acc
  *   dot_quads(u, s)             eight int32 of four products each, u unsigned up to 255, |s| <= 8 */
 #include "cpu/c/linear_c.h"
+#include "cpu/f16.h"
 #include "cpu/x86/lanes_avx2.h"
 #include "cpu/x86/linear_x86.h"
 
@@ -246,19 +247,28 @@ static void widen_rows(const rows *g, uint32_t n_rows, unsigned char *out, size_
             _mm256_storeu_si256((__m256i *)(void *)(out + r * out_stride + i), load_u4(g->w + r * g->stride, i, g->k - i));
 }
 
-/* fp16 scales of a group's blocks, one float per step. */
+/* As f16_load_scale, eight at a time. */
+LINEAR_INLINE __m256 load_scales(const void *p)
+{
+    const __m256i bits = _mm256_castps_si256(_mm256_cvtph_ps(_mm_loadu_si128((const __m128i *)p)));
+    const __m256i exponent = _mm256_set1_epi32(0x7f800000);
+    const __m256i odd = _mm256_and_si256(_mm256_srli_epi32(bits, 16), _mm256_set1_epi32(1));
+    const __m256i up = _mm256_add_epi32(bits, _mm256_add_epi32(odd, _mm256_set1_epi32(0x7fff)));
+    const __m256i rounded = _mm256_and_si256(up, _mm256_set1_epi32((int)0xffff0000u));
+    const __m256i special = _mm256_cmpeq_epi32(_mm256_and_si256(bits, exponent), exponent);
+    return _mm256_castsi256_ps(_mm256_blendv_epi8(rounded, bits, special));
+}
+
+/* Scales of a group's blocks, one float per step. */
 static void widen_scales(const linear_weights *w, uint32_t n, uint32_t n_rows, float *out)
 {
     const uint32_t per_block = w->block / STEP, n_steps = n_rows * (w->k / STEP);
     const unsigned char *scales = (const unsigned char *)w->block_scales + (size_t)n * (w->k / w->block) * 2;
     uint32_t s = 0;
     for (; per_block == 1 && s + 8 <= n_steps; s += 8)
-        _mm256_storeu_ps(out + s, _mm256_cvtph_ps(_mm_loadu_si128((const __m128i *)(const void *)(scales + 2 * s))));
-    for (; s < n_steps; s++) {
-        uint16_t half;
-        memcpy(&half, scales + 2 * (s / per_block), sizeof half);
-        out[s] = _cvtsh_ss(half);
-    }
+        _mm256_storeu_ps(out + s, load_scales(scales + 2 * s));
+    for (; s < n_steps; s++)
+        out[s] = f16_load_scale(scales + 2 * (s / per_block));
 }
 
 /* wide: [ROWS * WIDE_K] for int4; scales: [ROWS * LINEAR_MAX_K / STEP] for blocks */
