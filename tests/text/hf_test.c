@@ -32,7 +32,7 @@ static void merges_by_rank_in_both_forms(void **state)
     opened o = open_hf_text(document("", ABC, "\"#version: 0.2\",\"b c\",\"a b\",\"a bc\""));
     assert_string_equal(tokenizer_kind(o.t), "hf-bpe");
     assert_string_equal(ids_of(o.t, "abc"), "5");
-    assert_string_equal(ids_of(o.t, "ab c"), "3 2");   /* no pre-tokenizer; the space is unknown and vanishes */
+    assert_string_equal(ids_of(o.t, "ab c"), "5");   /* no pre-tokenizer: the space is unknown and vanishes before anything merges */
     opened_close(&o);
     o = open_hf_text(document("", ABC, "[\"a\",\"b\"],[\"b\",\"c\"]"));
     assert_string_equal(ids_of(o.t, "abc"), "3 2");
@@ -83,6 +83,7 @@ static void gpt2_words(void **state)
         bytes p = tokenizer_piece(o.t, l.ids[i]);
         buffer_printf(&pieces, "%s%.*s", i ? "|" : "", (int)p.size, (const char *)p.data);
     }
+    buffer_append(&pieces, "", 1);
     assert_string_equal((char *)pieces.data, "a|Ġ|Ġb|ĉ|Ġc|Ċ|Ċ|Ġ|Ġd|'s");   /* this vocabulary lacks ĊĊĠ */
     buffer_fini(&pieces);
     token_list_fini(&l);
@@ -190,7 +191,7 @@ static void deep_nesting(void **state)
 static void exploding_pattern(void **state)
 {
     (void)state;
-    opened o = open_hf_text(document("\"pre_tokenizer\":{\"type\":\"Split\",\"pattern\":{\"Regex\":\"(a|a|aa)+$c\"},\"behavior\":\"Isolated\",\"invert\":false}",
+    opened o = open_hf_text(document("\"pre_tokenizer\":{\"type\":\"Split\",\"pattern\":{\"Regex\":\"(a|a|aa)+[bc]\"},\"behavior\":\"Isolated\",\"invert\":false}",
                                      ABC, ""));
     char text[200];
     memset(text, 'a', sizeof text);
