@@ -91,7 +91,7 @@ class Run:
     def memory(self, name):
         before = sorted(os.listdir(self.a.bundles))
         m = measure.run_lithe(self.lithe, self.path(name), 256, 64, 2)["memory"]
-        figures = f"private {m['private_mb']:.1f} MB, forecast {m['predicted_mb']:.1f} MB, file mapped {m['mapped_mb']:.0f} MB"
+        figures = f"private {m['private_mb']:.2f} MB, forecast {m['predicted_mb']:.2f} MB, file mapped {m['mapped_mb']:.0f} MB"
         if sorted(os.listdir(self.a.bundles)) != before:
             raise measure.Failed("a file was written beside the bundle")
         if m["private_mb"] >= MB_LIMIT:

@@ -169,6 +169,7 @@ typedef struct hf_tokenizer {
     tokenizer base;
     arena arena;
     vocab_index index;           /* the model's pieces */
+    size_t n_model_ids;          /* their largest id + 1; ids behind are added tokens' */
     hf_bpe bpe;
     hf_added *added;             /* [n_added] */
     size_t n_added;

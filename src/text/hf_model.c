@@ -136,6 +136,7 @@ typedef struct merge_pair {
 
 typedef struct merge_work {
     buffer left, right, joined;
+    int32_t last;   /* piece that the merge before made */
 } merge_work;
 
 static bool read_pair(const hf_reader *r, json_ref v, merge_work *w, merge_pair *p)
@@ -165,6 +166,23 @@ static lithe_status unknown_piece(const hf_reader *r, size_t i, bytes piece)
                      (int)(piece.size < 60 ? piece.size : 60), (const char *)piece.data);
 }
 
+/* The piece that two make, -1. Trained vocabularies list pieces in the order of their merges: the one behind the last is tried first. */
+static int32_t joined_piece(const hf_tokenizer *t, bytes left, bytes right, merge_work *w)
+{
+    const vocab *v = &t->base.vocab;
+    if ((uint32_t)w->last + 1 < v->n) {
+        bytes next = vocab_piece(v, (uint32_t)w->last + 1);
+        if (next.size && next.size == left.size + right.size && !memcmp(next.data, left.data, left.size) &&
+            !memcmp(next.data + left.size, right.data, right.size) && (size_t)w->last + 1 < t->n_model_ids) {
+            return w->last + 1;
+        }
+    }
+    w->joined.size = 0;
+    buffer_append(&w->joined, left.data, left.size);
+    buffer_append(&w->joined, right.data, right.size);
+    return buffer_failed(&w->joined) ? -1 : vocab_index_find(&t->index, v, (bytes){w->joined.data, w->joined.size});
+}
+
 static lithe_status add_merge(hf_tokenizer *t, const hf_reader *r, size_t i, const merge_pair *p, merge_work *w)
 {
     hf_bpe *m = &t->bpe;
@@ -172,13 +190,11 @@ static lithe_status add_merge(hf_tokenizer *t, const hf_reader *r, size_t i, con
     if (left < 0) return unknown_piece(r, i, p->left);
     if (right < 0) return unknown_piece(r, i, p->right);
     if (p->right.size < m->prefix.size) return unknown_piece(r, i, p->right);
-    w->joined.size = 0;
-    buffer_append(&w->joined, p->left.data, p->left.size);
-    buffer_append(&w->joined, p->right.data + m->prefix.size, p->right.size - m->prefix.size);
+    bytes tail = {p->right.data + m->prefix.size, p->right.size - m->prefix.size};
+    int32_t id = joined_piece(t, p->left, tail, w);
     if (buffer_failed(&w->joined)) return error_memory(r->err, p->left.size + p->right.size, "merges");
-    bytes joined = {w->joined.data, w->joined.size};
-    int32_t id = vocab_index_find(&t->index, &t->base.vocab, joined);
-    if (id < 0) return unknown_piece(r, i, joined);
+    if (id < 0) return unknown_piece(r, i, (bytes){w->joined.data, w->joined.size});
+    w->last = id;
     uint64_t pair = (uint64_t)(uint32_t)left << 32 | (uint32_t)right;
     size_t at = hf_merge_hash(pair) & m->merge_mask;
     for (int probes = 0; m->merges[at].rank != UINT32_MAX && m->merges[at].pair != pair; at = (at + 1) & m->merge_mask) {
@@ -205,7 +221,7 @@ static lithe_status read_merges(hf_tokenizer *t, const hf_reader *r, json_ref li
     t->bpe.merge_mask = n_slots - 1;
     if (!t->bpe.merges) return error_memory(r->err, n_slots * sizeof *t->bpe.merges, "merges");
     memset(t->bpe.merges, 0xff, n_slots * sizeof *t->bpe.merges);
-    merge_work w = {0};
+    merge_work w = {.last = -1};
     lithe_status st = LITHE_OK;
     for (json_ref v = json_first(r->doc, list); v != JSON_NONE && !st; v = json_next(r->doc, v), line++) {
         merge_pair p;
@@ -292,6 +308,7 @@ lithe_status hf_model_read(hf_tokenizer *t, const hf_reader *r, json_ref model)
     }
     vocab_size size = {0, 0};
     lithe_status st = measure_vocab(r, pieces, &vocab_at, &size);
+    t->n_model_ids = size.ids;
     if (!st) st = vocab_init(&t->base.vocab, t->base.vocab.text, size.ids + (uint32_t)t->n_added, r->err);
     if (!st) st = vocab_index_init(&t->index, size.count, r->err);
     if (!st) st = fill_vocab(t, r, pieces, &vocab_at);

@@ -349,6 +349,14 @@ static void cancelling_at_every_step_leaves_a_clean_session(void **state)
     lithe_session *s = must_create(model, 0);
     answer whole, a;
     greedy(&whole, s, N);
+    lithe_session_reset(s);
+    must_prefill(s, prompt, PROMPT);
+    lithe_session_cancel(s);
+    memset(&a, 0, sizeof a);
+    lithe_generate_options none = options_for(&a, s, N);
+    assert_int_equal(lithe_session_generate(s, &none, &a.result, NULL), LITHE_OK);
+    assert_int_equal(a.result.finish, LITHE_FINISH_CANCELLED);
+    assert_int_equal(a.n + a.n_last, 0);
     for (size_t k = 1; k < N; k++) {
         memset(&a, 0, sizeof a);
         lithe_generate_options o = options_for(&a, s, N);

@@ -33,7 +33,7 @@ static void add_piece(buffer *model, const char *text, int type)
 /* Byte pieces and a few others. */
 static void write_model(buffer *model)
 {
-    static const uint8_t trainer[] = {3 << 3, 2, 35 << 3 & 0x7f | 0x80, 35 << 3 >> 7, 1};
+    static const uint8_t trainer[] = {3 << 3, 2, (35 << 3 & 0x7f) | 0x80, 35 << 3 >> 7, 1};
     buffer_init(model);
     add_piece(model, "<unk>", 2);
     add_piece(model, "<s>", 3);
