@@ -118,9 +118,9 @@ static lithe_status loop(answer *a, double start, lithe_generate_result *r, lith
     double first = 0;
     lithe_status st = LITHE_OK;
     while (!st) {
-        const float *logits;
-        size_t n;
-        int32_t id;
+        const float *logits = NULL;
+        size_t n = 0;
+        int32_t id = 0;
         if (asked_to_stop(s)) {
             a->finish = LITHE_FINISH_CANCELLED;
             break;

@@ -1,8 +1,8 @@
 /* What memory a model and its sessions take, said before it is taken. */
 #include "engine/session.h"
 
-/* Threads' stacks, the C library's own memory and the program's data as far as they are touched. Measured; docs/performance.md. */
-enum { PER_THREAD_BYTES = 24 * 1024 };
+/* Threads' stacks, the allocator's own memory and what a program around the library touches. Measured; docs/performance.md. */
+enum { PER_THREAD_BYTES = 24 * 1024, PROGRAM_BYTES = 128 * 1024, SLACK_PER_MILLE = 15 };
 
 uint32_t model_chunk(const lithe_model *m, uint32_t context)
 {
@@ -13,12 +13,13 @@ uint32_t model_chunk(const lithe_model *m, uint32_t context)
 static uint64_t model_bytes(const lithe_model *m)
 {
     return m->base_bytes + m->arena.total_bytes + m->bundle->arena.total_bytes + tokenizer_memory(m->tokenizer) + exec_shared_memory(m->shared) +
-           (uint64_t)m->info.n_threads * PER_THREAD_BYTES;
+           (uint64_t)m->info.n_threads * PER_THREAD_BYTES + PROGRAM_BYTES;
 }
 
 uint64_t model_session_forecast(const lithe_model *m, uint32_t context)
 {
-    return states_forecast(&m->decode, context) + session_memory_forecast(m, model_chunk(m, context), context);
+    uint64_t exact = states_forecast(&m->decode, context) + session_memory_forecast(m, model_chunk(m, context), context);
+    return exact + exact * SLACK_PER_MILLE / 1000;
 }
 
 uint64_t lithe_model_memory_forecast(const lithe_model *m, uint32_t context)

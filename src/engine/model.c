@@ -74,6 +74,13 @@ static lithe_status read_metadata(lithe_model *m, lithe_error *err)
 
 /* ------------------------------------------------------------------------------------------------- programs */
 
+/* Elements of the input with the role, 0 if there is none. */
+static uint64_t input_elements(const program *p, graph_role role)
+{
+    uint32_t i = program_input(p, role);
+    return i == GRAPH_NONE ? 0 : p->g.tensors[p->g.inputs[i].tensor].elements;
+}
+
 /* The sections that make rows of embeddings from token ids. */
 static lithe_status open_feeder(lithe_model *m, graph_role role, const char *model_type, lithe_error *err)
 {
@@ -89,14 +96,26 @@ static lithe_status open_feeder(lithe_model *m, graph_role role, const char *mod
     st = program_create(&f->program, &f->section, key, NULL, true, &m->options, m->shared, &m->arena, err);
     if (st) return st;
     m->n_feeders++;
-    if (f->program.g.n_outputs != 1 || program_input(&f->program, GRAPH_IN_TOKENS) == GRAPH_NONE) {
+    uint32_t tokens = program_input(&f->program, GRAPH_IN_TOKENS);
+    if (f->program.g.n_outputs != 1 || tokens == GRAPH_NONE || !f->program.g.tensors[f->program.g.inputs[tokens].tensor].n_uses) {
         error_set(err, LITHE_E_MODEL, "the %s section must take token ids and give one output", model_type);
         error_at_section(err, f->section.index);
         return error_at_signature(err, key), LITHE_E_MODEL;
     }
-    uint32_t input = program_input(&m->decode, role);
-    uint64_t want = m->decode.g.tensors[m->decode.g.inputs[input].tensor].elements;
-    uint64_t have = f->program.g.tensors[f->program.g.outputs[0].tensor].elements;
+    const graph_tensor *out = &f->program.g.tensors[f->program.g.outputs[0].tensor];
+    if (out->type != GRAPH_F32) {
+        error_set(err, LITHE_E_UNSUPPORTED, "the %s section gives values of type %s, not f32", model_type, graph_type_name(out->type));
+        error_at_section(err, f->section.index);
+        return error_at_signature(err, key), LITHE_E_UNSUPPORTED;
+    }
+    uint64_t want = input_elements(&m->decode, role), have = out->elements;
+    for (uint32_t i = 0; i < m->n_ladder && want == have; i++)
+        if (input_elements(&m->prefill[i], role) != have * m->prefill[i].length) {
+            error_set(err, LITHE_E_MODEL, "signature %s does not take the %s section's rows for its %u tokens", m->prefill[i].g.signature,
+                      model_type, m->prefill[i].length);
+            error_at_section(err, m->main.index);
+            return error_at_signature(err, m->prefill[i].g.signature), LITHE_E_MODEL;
+        }
     if (want == have) return LITHE_OK;
     error_set(err, LITHE_E_MODEL, "the %s section gives %llu values a token, but the main model takes %llu", model_type,
               (unsigned long long)have, (unsigned long long)want);
@@ -133,6 +152,7 @@ static lithe_status open_ladder(lithe_model *m, const executor_metadata *states,
         if (m->n_ladder == MODEL_MAX_LADDER)
             return error_set(err, LITHE_E_UNSUPPORTED, "more than %d prefill signatures", (int)MODEL_MAX_LADDER);
         lithe_status st = program_create(&m->prefill[m->n_ladder], &m->main, key, states, false, &m->options, m->shared, &m->arena, err);
+        if (!st) st = program_match_states(&m->prefill[m->n_ladder], &m->decode, &m->arena, err);
         if (st) return st;
         m->n_ladder++;
     }
@@ -176,6 +196,11 @@ static lithe_status open_programs(lithe_model *m, lithe_error *err)
     }
     if (m->decode.logits == GRAPH_NONE || !m->decode.vocab_size) {
         error_set(err, LITHE_E_MODEL, "signature decode has no output named logits of shape [batch, tokens, vocabulary]");
+        error_at_section(err, m->main.index);
+        return LITHE_E_MODEL;
+    }
+    if (m->decode.length != 1) {
+        error_set(err, LITHE_E_MODEL, "signature decode takes %u tokens at once, not one", m->decode.length);
         error_at_section(err, m->main.index);
         return LITHE_E_MODEL;
     }

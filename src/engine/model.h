@@ -20,6 +20,7 @@ typedef struct program {
     uint32_t length;        /* tokens per run as exported; 1 for decode and any-length programs */
     uint32_t logits;        /* index into g.outputs, GRAPH_NONE: none */
     uint32_t vocab_size;
+    uint32_t *state_of;     /* [g.n_states] the decode program's state that each of this one's is; NULL: its own */
 } program;
 
 /* One TFLite section. */
@@ -73,6 +74,8 @@ struct lithe_model {
 lithe_status program_create(program *p, engine_section *s, const char *key, const executor_metadata *states, bool want_any_length,
                             const lithe_model_options *options, exec_shared *shared, arena *a, lithe_error *err);
 void program_fini(program *p);
+/* Finds the decode program's state for each state of a prefill program, by name: signatures may list them in any order. */
+lithe_status program_match_states(program *p, const program *decode, arena *a, lithe_error *err);
 /* Opens the TFLite section of the given model type (with its external weights); index -1 and LITHE_OK if there is none. */
 lithe_status section_open(engine_section *s, const bundle *b, const char *model_type, arena *a, lithe_error *err);
 /* Index of the graph input with the role, GRAPH_NONE if none. */

@@ -3,6 +3,7 @@
 
 #include "graph/pass.h"
 
+#include <stdio.h>
 #include <string.h>
 
 uint32_t state_hints(const executor_metadata *m, graph_state_hint *hints, uint32_t capacity)
@@ -65,6 +66,66 @@ static lithe_status check_inputs(const program *p, lithe_error *err)
     return LITHE_OK;
 }
 
+static lithe_status refuse_tensor(const char *what, const char *name, const graph_tensor *t, const char *expected, lithe_error *err)
+{
+    char shape[GRAPH_SHAPE_TEXT];
+    graph_shape_text(shape, t->rank, t->dims);
+    error_set(err, LITHE_E_MODEL, "%s %s is %s %s, where %s is expected", what, name, graph_type_name(t->type), shape, expected);
+    error_tensor(err, "%s", name);
+    error_expected(err, "%s", expected);
+    error_found(err, "%s %s", graph_type_name(t->type), shape);
+    return LITHE_E_MODEL;
+}
+
+/* A run writes `length` ids, and as many positions. */
+static lithe_status check_lengths(const program *p, lithe_error *err)
+{
+    for (uint32_t i = 0; i < p->g.n_inputs; i++) {
+        const graph_input *in = &p->g.inputs[i];
+        const graph_tensor *t = &p->g.tensors[in->tensor];
+        if ((in->role != GRAPH_IN_TOKENS && in->role != GRAPH_IN_POSITIONS) || (t->elements == p->length && t->elements)) continue;
+        char expected[64];
+        snprintf(expected, sizeof expected, "one element for each of %u tokens", p->length);
+        return refuse_tensor("input", in->name, t, expected, err);
+    }
+    return LITHE_OK;
+}
+
+/* Tokens per run, from the positions or else the ids; and where the logits are. */
+static lithe_status read_facts(program *p, lithe_error *err)
+{
+    uint32_t counted = program_input(p, GRAPH_IN_POSITIONS);
+    if (counted == GRAPH_NONE) counted = program_input(p, GRAPH_IN_TOKENS);
+    if (counted != GRAPH_NONE) p->length = (uint32_t)p->g.tensors[p->g.inputs[counted].tensor].elements;
+    for (uint32_t i = 0; i < p->g.n_outputs; i++)
+        if (!strcmp(p->g.outputs[i].name, "logits")) p->logits = i;
+    if (p->logits != GRAPH_NONE) {
+        const graph_tensor *t = &p->g.tensors[p->g.outputs[p->logits].tensor];
+        p->vocab_size = t->rank ? (uint32_t)t->dims[t->rank - 1] : 0;
+        if (t->type != GRAPH_F32) return refuse_tensor("output", "logits", t, "f32", err);
+    }
+    return check_lengths(p, err);
+}
+
+lithe_status program_match_states(program *p, const program *decode, arena *a, lithe_error *err)
+{
+    p->state_of = ARENA_ARRAY(a, uint32_t, p->g.n_states + 1);
+    if (!p->state_of) return error_memory(err, p->g.n_states * sizeof *p->state_of, "the order of states");
+    for (uint32_t i = 0; i < p->g.n_states; i++) {
+        const char *name = p->g.states[i].name;
+        uint32_t j = 0;
+        while (j < decode->g.n_states && strcmp(decode->g.states[j].name, name)) j++;
+        const graph_tensor *t = &p->g.tensors[p->g.states[i].input];
+        const graph_tensor *d = j < decode->g.n_states ? &decode->g.tensors[decode->g.states[j].input] : NULL;
+        if (!d || d->type != t->type || !graph_same_shape(d, t)) {
+            refuse_tensor("state", name, t, d ? "the type and shape that it has in signature decode" : "a state of signature decode", err);
+            return error_at_signature(err, p->g.signature), LITHE_E_MODEL;
+        }
+        p->state_of[i] = j;
+    }
+    return LITHE_OK;
+}
+
 static lithe_status compile(program *p, engine_section *s, const char *key, const executor_metadata *states, bool want_any_length,
                             const lithe_model_options *options, exec_shared *shared, arena *a, lithe_error *err)
 {
@@ -90,19 +151,12 @@ lithe_status program_create(program *p, engine_section *s, const char *key, cons
     p->logits = GRAPH_NONE;
     p->length = 1;
     lithe_status st = compile(p, s, key, states, want_any_length, options, shared, a, err);
+    if (!st) st = read_facts(p, err);
     if (st) {
         if (err) error_at_section(err, s->index), error_at_signature(err, key);
         program_fini(p);
         return st;
     }
-    for (uint32_t i = 0; i < p->g.n_outputs; i++)
-        if (!strcmp(p->g.outputs[i].name, "logits")) p->logits = i;
-    if (p->logits != GRAPH_NONE) {
-        const graph_tensor *t = &p->g.tensors[p->g.outputs[p->logits].tensor];
-        p->vocab_size = t->rank ? (uint32_t)t->dims[t->rank - 1] : 0;
-    }
-    uint32_t positions = program_input(p, GRAPH_IN_POSITIONS);
-    if (positions != GRAPH_NONE) p->length = (uint32_t)p->g.tensors[p->g.inputs[positions].tensor].elements;
     return LITHE_OK;
 }
 

@@ -196,6 +196,13 @@ static lithe_status run_feeder(lithe_session *s, const feeder *f, const program 
     return LITHE_OK;
 }
 
+/* The session's states in the order of the program. */
+static void *const *bind_states(lithe_session *s, const program *p)
+{
+    for (uint32_t i = 0; p->state_of && i < p->g.n_states; i++) s->prefill_bindings[i] = s->bindings[p->state_of[i]];
+    return p->state_of ? s->prefill_bindings : s->bindings;
+}
+
 lithe_status session_run(lithe_session *s, const program *p, const int32_t *ids, uint32_t n, bool want_logits, lithe_error *err)
 {
     const lithe_model *m = s->model;
@@ -207,7 +214,7 @@ lithe_status session_run(lithe_session *s, const program *p, const int32_t *ids,
     if (st) return st;
     exec_fault fault = {GRAPH_NONE, 0};
     exec_run run = {
-        .n = plan_rows(m, n), .position = s->position, .inputs = (const void *const *)s->inputs, .states = s->bindings, .memory = s->memory,
+        .n = plan_rows(m, n), .position = s->position, .inputs = (const void *const *)s->inputs, .states = bind_states(s, p), .memory = s->memory,
         .memory_bytes = s->work_bytes, .cancel = s->interruptible ? &s->cancel : NULL, .fault = m->options.check_numerics ? &fault : NULL,
     };
     if (m->any_length) run.first_out = want_logits ? n - 1 : n;

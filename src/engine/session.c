@@ -174,8 +174,8 @@ lithe_status lithe_session_decode(lithe_session *s, int32_t id, lithe_error *err
 
 lithe_status lithe_session_sample(lithe_session *s, int32_t *id, lithe_error *err)
 {
-    const float *logits;
-    size_t n;
+    const float *logits = NULL;
+    size_t n = 0;
     lithe_status st = lithe_session_logits(s, &logits, &n, err);
     return st ? st : session_draw(s, &s->sampler, logits, n, id, err);
 }

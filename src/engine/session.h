@@ -16,7 +16,8 @@ struct lithe_session {
     uint32_t context, position;
     uint32_t chunk;           /* tokens per run of a prefill */
     session_state *states;    /* [graph.n_states] */
-    void **bindings;          /* what exec_run.states points to */
+    void **bindings;          /* what exec_run.states points to: in the decode program's order, */
+    void **prefill_bindings;  /* and in that of a prefill program */
     void **inputs;            /* [most inputs of a program]: where they lie in this run */
     unsigned char *memory;    /* working memory of runs, the inputs behind it */
     uint64_t work_bytes;      /* where the inputs begin */

@@ -31,7 +31,8 @@ lithe_status session_states_create(lithe_session *s, lithe_error *err)
     const graph *g = &s->model->decode.g;
     s->states = calloc(g->n_states ? g->n_states : 1, sizeof *s->states);
     s->bindings = calloc(g->n_states ? g->n_states : 1, sizeof *s->bindings);
-    if (!s->states || !s->bindings) return error_memory(err, g->n_states * sizeof *s->states, "states");
+    s->prefill_bindings = calloc(g->n_states ? g->n_states : 1, sizeof *s->prefill_bindings);
+    if (!s->states || !s->bindings || !s->prefill_bindings) return error_memory(err, g->n_states * sizeof *s->states, "states");
     for (uint32_t i = 0; i < g->n_states; i++) {
         const graph_state *st = &g->states[i];
         if (st->owned) {
@@ -56,6 +57,7 @@ void session_states_destroy(lithe_session *s)
     }
     free(s->states);
     free(s->bindings);
+    free(s->prefill_bindings);
 }
 
 /* Blocks need no clearing: attention reads what was stored and nothing else. */

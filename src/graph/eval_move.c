@@ -99,7 +99,7 @@ bool eval_gather(const graph *g, const graph_node *n, const void *const *in, voi
 bool eval_tile(const graph *g, const graph_node *n, const void *const *in, void *const *out)
 {
     const graph_tensor *x = &g->tensors[n->inputs[0]], *y = &g->tensors[n->outputs[0]];
-    int64_t sx[MAX_AXES], sy[MAX_AXES], from[MAX_AXES], to[MAX_AXES];
+    int64_t sx[MAX_AXES] = {0}, sy[MAX_AXES] = {0}, from[MAX_AXES], to[MAX_AXES];
     int32_t dims[MAX_AXES];
     packed_strides(x, sx);
     packed_strides(y, sy);

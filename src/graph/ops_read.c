@@ -39,6 +39,8 @@ static void drop_input(op_build *b, uint32_t i)
 /* Reads and drops input i: at most `max` whole numbers. */
 static lithe_status take_numbers(op_build *b, uint32_t i, const char *what, uint32_t max, int64_t *out, uint32_t *n)
 {
+    *n = 0;
+    memset(out, 0, max * sizeof *out);
     uint32_t t = i < b->n_in ? b->in[i] : GRAPH_NONE;
     const graph_tensor *p = op_in(b, i);
     if (!p) {
@@ -265,7 +267,7 @@ lithe_status op_read_squeeze(op_build *b)
 lithe_status op_read_expand_dims(op_build *b)
 {
     const graph_tensor *x = op_in(b, 0);
-    int64_t given;
+    int64_t given = 0;
     int32_t axis = 0;
     lithe_status status = take_exactly(b, 1, "the axis", 1, &given);
     if (status == LITHE_OK && (!x || x->rank >= GRAPH_MAX_RANK)) {
@@ -333,7 +335,7 @@ lithe_status op_read_reshape(op_build *b)
 
 lithe_status op_read_split(op_build *b)
 {
-    int64_t axis;
+    int64_t axis = 0;
     lithe_status status = take_exactly(b, 0, "the axis", 1, &axis);
     const graph_tensor *x = op_in(b, 0);
     if (status == LITHE_OK && option_i32(b, 0, 0) != (int32_t)b->n_out) {
@@ -464,7 +466,7 @@ lithe_status op_read_unpack(op_build *b)
 lithe_status op_read_one_hot(op_build *b)
 {
     const graph_tensor *x = op_in(b, 0);
-    int64_t depth;
+    int64_t depth = 0;
     lithe_status status = take_exactly(b, 1, "the depth", 1, &depth);
     if (status == LITHE_OK && (depth < 1 || depth > INT32_MAX)) {
         return op_fail(b, LITHE_E_MODEL, "depth is %lld", (long long)depth);
@@ -493,7 +495,7 @@ lithe_status op_read_batch_matmul(op_build *b)
 
 lithe_status op_read_cumsum(op_build *b)
 {
-    int64_t axis;
+    int64_t axis = 0;
     b->a.exclusive = option_bool(b, 0);
     b->a.reverse = option_bool(b, 1);
     lithe_status status = take_exactly(b, 1, "the axis", 1, &axis);
@@ -621,7 +623,7 @@ lithe_status op_read_range(op_build *b)
 
 lithe_status op_read_arg_max(op_build *b)
 {
-    int64_t axis;
+    int64_t axis = 0;
     lithe_status status = take_exactly(b, 1, "the axis", 1, &axis);
     const graph_tensor *x = op_in(b, 0);
     return status != LITHE_OK ? status : set_axis(b, axis, x ? x->rank : 0, &b->a.axis);
