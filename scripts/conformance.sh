@@ -17,4 +17,6 @@ if [ "$peer" != none ]; then
     [ -x "$peer/bin/litert-lm" ] || sh scripts/peer/peer_env.sh "$peer"
     set -- --peer "$peer/bin/python" "$@"
 fi
+mkdir -p "$build/toys"
+"$build/tools/make_toys" "$build/toys"
 exec python3 scripts/conformance.py --build "$build" --bundles "$bundles" "$@"

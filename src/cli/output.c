@@ -16,6 +16,9 @@ bool output_text(const char *data, size_t size)
     if (stdout_errno) {
         return false;
     }
+    if (!size) {
+        return true; /* an empty buffer has no address */
+    }
     errno = 0;
     if (fwrite(data, 1, size, stdout) != size || fflush(stdout) != 0) {
         stdout_errno = errno ? errno : EIO;

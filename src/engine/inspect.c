@@ -54,7 +54,7 @@ static lithe_status inspect_graph(inspector *in, const executor_metadata *states
     lithe_status st = find_signature(in, key, &s, err);
     if (st) return st;
     graph_state_hint hints[512];
-    uint32_t n_hints = state_hints(states, hints, 512);
+    uint32_t n_hints = state_hints(states, key, hints, 512);
     graph g;
     st = graph_import(&g, &s.tfl, key, hints, n_hints, &in->arena, err);
     bool any_length = !strncmp(key, "prefill", 7) ? false : true;

@@ -152,9 +152,10 @@ static lithe_status open_ladder(lithe_model *m, const executor_metadata *states,
         if (m->n_ladder == MODEL_MAX_LADDER)
             return error_set(err, LITHE_E_UNSUPPORTED, "more than %d prefill signatures", (int)MODEL_MAX_LADDER);
         lithe_status st = program_create(&m->prefill[m->n_ladder], &m->main, key, states, false, &m->options, m->shared, &m->arena, err);
-        if (!st) st = program_match_states(&m->prefill[m->n_ladder], &m->decode, &m->arena, err);
         if (st) return st;
         m->n_ladder++;
+        st = program_match_states(&m->prefill[m->n_ladder - 1], &m->decode, states && states->n_states, &m->arena, err);
+        if (st) return st;
     }
     return LITHE_OK;
 }

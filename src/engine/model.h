@@ -74,14 +74,15 @@ struct lithe_model {
 lithe_status program_create(program *p, engine_section *s, const char *key, const executor_metadata *states, bool want_any_length,
                             const lithe_model_options *options, exec_shared *shared, arena *a, lithe_error *err);
 void program_fini(program *p);
-/* Finds the decode program's state for each state of a prefill program, by name: signatures may list them in any order. */
-lithe_status program_match_states(program *p, const program *decode, arena *a, lithe_error *err);
+/* Finds the decode program's state for each state of a prefill program. By name, since signatures may list them in any order; by their
+ * places if hints gave the order (in_order), since hints may give other names. */
+lithe_status program_match_states(program *p, const program *decode, bool in_order, arena *a, lithe_error *err);
 /* Opens the TFLite section of the given model type (with its external weights); index -1 and LITHE_OK if there is none. */
 lithe_status section_open(engine_section *s, const bundle *b, const char *model_type, arena *a, lithe_error *err);
 /* Index of the graph input with the role, GRAPH_NONE if none. */
 uint32_t program_input(const program *p, graph_role role);
-/* Hints for graph_import from ExecutorMetadata. */
-uint32_t state_hints(const executor_metadata *m, graph_state_hint *hints, uint32_t capacity);
+/* Hints for graph_import of signature `key` from ExecutorMetadata, which names states for prefill and for decode. */
+uint32_t state_hints(const executor_metadata *m, const char *key, graph_state_hint *hints, uint32_t capacity);
 
 /* memory.c */
 uint64_t model_session_forecast(const lithe_model *m, uint32_t context);

@@ -6,15 +6,19 @@
 #include <stdio.h>
 #include <string.h>
 
-uint32_t state_hints(const executor_metadata *m, graph_state_hint *hints, uint32_t capacity)
+static bool is_set(const char *name) { return name && name[0]; }
+
+uint32_t state_hints(const executor_metadata *m, const char *key, graph_state_hint *hints, uint32_t capacity)
 {
     uint32_t n = 0;
+    bool prefill = !strncmp(key, "prefill", 7);
     for (size_t i = 0; m && i < m->n_states && n < capacity; i++) {
         const executor_state *s = &m->states[i];
         graph_state_kind kind = GRAPH_STATE_RECURRENT;
         if (s->type == STATE_GLOBAL_KEY || s->type == STATE_LOCAL_KEY) kind = GRAPH_STATE_KEY;
         if (s->type == STATE_GLOBAL_VALUE || s->type == STATE_LOCAL_VALUE) kind = GRAPH_STATE_VALUE;
-        hints[n++] = (graph_state_hint){s->decode_input, s->decode_output, kind, s->sequence_axis};
+        hints[n++] = (graph_state_hint){prefill && is_set(s->prefill_input) ? s->prefill_input : s->decode_input,
+                                        prefill && is_set(s->prefill_output) ? s->prefill_output : s->decode_output, kind, s->sequence_axis};
     }
     return n;
 }
@@ -107,14 +111,14 @@ static lithe_status read_facts(program *p, lithe_error *err)
     return check_lengths(p, err);
 }
 
-lithe_status program_match_states(program *p, const program *decode, arena *a, lithe_error *err)
+lithe_status program_match_states(program *p, const program *decode, bool in_order, arena *a, lithe_error *err)
 {
     p->state_of = ARENA_ARRAY(a, uint32_t, p->g.n_states + 1);
     if (!p->state_of) return error_memory(err, p->g.n_states * sizeof *p->state_of, "the order of states");
     for (uint32_t i = 0; i < p->g.n_states; i++) {
         const char *name = p->g.states[i].name;
-        uint32_t j = 0;
-        while (j < decode->g.n_states && strcmp(decode->g.states[j].name, name)) j++;
+        uint32_t j = in_order ? i : 0;
+        while (!in_order && j < decode->g.n_states && strcmp(decode->g.states[j].name, name)) j++;
         const graph_tensor *t = &p->g.tensors[p->g.states[i].input];
         const graph_tensor *d = j < decode->g.n_states ? &decode->g.tensors[decode->g.states[j].input] : NULL;
         if (!d || d->type != t->type || !graph_same_shape(d, t)) {
@@ -132,7 +136,7 @@ static lithe_status compile(program *p, engine_section *s, const char *key, cons
     uint32_t n_hints = states ? (uint32_t)states->n_states : 0;
     graph_state_hint *hints = ARENA_ARRAY(a, graph_state_hint, n_hints + 1);
     if (!hints) return error_memory(err, n_hints * sizeof *hints, "state names");
-    n_hints = state_hints(states, hints, n_hints);
+    n_hints = state_hints(states, key, hints, n_hints);
     lithe_status st = graph_import(&p->g, &s->tfl, key, hints, n_hints, a, err);
     if (!st && states && states->sliding_window_size > 0) p->g.local_window = (uint32_t)states->sliding_window_size;
     if (!st) st = graph_run_passes(&p->g, want_any_length, options && options->no_fusion, NULL, err);

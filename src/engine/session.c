@@ -96,21 +96,26 @@ lithe_status lithe_session_logits(lithe_session *s, const float **logits, size_t
 
 /* -------------------------------------------------------------------------------------------------- prefill */
 
+static lithe_status context_full(const lithe_session *s, size_t n, lithe_error *err)
+{
+    error_set(err, LITHE_E_CONTEXT, "context full: %u of %u positions are used, %zu more tokens do not fit", s->position, s->context, n);
+    error_expected(err, "at most %u tokens", s->context - s->position);
+    error_found(err, "%zu", n);
+    return error_hint(err, s->context < s->model->decode.g.context ? "open with a larger context (up to %u)" : "shorten the prompt (the model holds %u positions)",
+                      s->model->decode.g.context);
+}
+
 static lithe_status check_ids(const lithe_session *s, const int32_t *ids, size_t n, lithe_error *err)
 {
     if (!ids || !n) return error_set(err, LITHE_E_ARGUMENT, "no tokens to process");
+    if (n > s->context - s->position) return context_full(s, n, err);
     for (size_t i = 0; i < n; i++)
         if (ids[i] < 0 || (uint32_t)ids[i] > s->model->max_token_id) {
             error_set(err, LITHE_E_ARGUMENT, "token %zu has id %d, but the model knows ids 0 to %u", i, ids[i], s->model->max_token_id);
             error_expected(err, "0 to %u", s->model->max_token_id);
             return error_found(err, "%d", ids[i]);
         }
-    if (n <= s->context - s->position) return LITHE_OK;
-    error_set(err, LITHE_E_CONTEXT, "context full: %u of %u positions are used, %zu more tokens do not fit", s->position, s->context, n);
-    error_expected(err, "at most %u tokens", s->context - s->position);
-    error_found(err, "%zu", n);
-    return error_hint(err, s->context < s->model->decode.g.context ? "open with a larger context (up to %u)" : "shorten the prompt (the model holds %u positions)",
-                      s->model->decode.g.context);
+    return LITHE_OK;
 }
 
 static lithe_status cancelled(lithe_session *s, lithe_error *err)

@@ -203,11 +203,16 @@ static lithe_status states_from_hints(importer *im, const name_table *names, con
     }
     for (uint32_t i = 0; i < n_hints; i++) {
         const char *in_name = hints[i].input_name ? hints[i].input_name : "",
-                   *out_name = hints[i].output_name ? hints[i].output_name : "";
+                   *out_name = hints[i].output_name && hints[i].output_name[0] ? hints[i].output_name : in_name;
         uint32_t input = *name_slot(&inputs, in_name), output = *name_slot(names, out_name);
         if (!input || g->inputs[input - 1].role == GRAPH_IN_STATE) {
             return fail_state(im, in_name,
                               input ? "is listed twice" : "of the executor metadata is no input of the signature");
+        }
+        if (!output && out_name != in_name) {
+            char problem[120];
+            snprintf(problem, sizeof problem, "has output '%.60s' in the executor metadata, which the signature has not", out_name);
+            return fail_state(im, in_name, problem);
         }
         lithe_status status =
             add_state(im, input - 1, output ? output - 1 : GRAPH_NONE, hints[i].kind, hints[i].sequence_axis);

@@ -58,6 +58,8 @@ struct builtin {
 };
 enum { MAX_PARAMS = 8 };
 
+enum { SPECIAL_LOOP, SPECIAL_CALLER, SPECIAL_VARARGS, SPECIAL_KWARGS, N_SPECIAL };
+
 struct jinja_run {
     const jinja_template *t;
     arena memory;
@@ -67,8 +69,8 @@ struct jinja_run {
     uint64_t written;
     const node *at; /* for errors */
     value *context; /* [n_symbols]: the variables given */
-    const dict *given;
     scope *scope, *root;
+    uint32_t special[N_SPECIAL]; /* symbols of names that blocks define; UINT32_MAX: not used */
     buffer *out;
     jinja_fault fault;
 };

@@ -233,7 +233,7 @@ static lithe_status read_merges(hf_tokenizer *t, const hf_reader *r, json_ref li
             st = hf_damaged(r, &q, "two pieces (\"a b\" or [\"a\", \"b\"])");
         }
     }
-    if (!st && (buffer_failed(&w.left) || buffer_failed(&w.right))) st = error_memory(r->err, 4096, "merges");
+    if (buffer_failed(&w.left) || buffer_failed(&w.right)) st = error_memory(r->err, 4096, "merges");
     buffer_fini(&w.left);
     buffer_fini(&w.right);
     buffer_fini(&w.joined);

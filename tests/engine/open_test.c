@@ -143,6 +143,61 @@ static void states_are_derived_without_executor_metadata(void **state)
     }
 }
 
+static lithe_model_options as_exported(void)
+{
+    lithe_model_options o;
+    lithe_model_options_init(&o);
+    o.plan = LITHE_PLAN_AS_EXPORTED;
+    return o;
+}
+
+/* A prefill signature may list its states in another order than decode: each is still its own. */
+static void states_of_signatures_are_matched_by_name(void **state)
+{
+    (void)state;
+    static const char *const toys[] = {"toy-fp32", "toy-recurrent"};
+    int32_t ids[20];
+    lithe_model_options o = as_exported();
+    some_ids(ids, 20, 290, 1);
+    for (size_t i = 0; i < 2; i++) {
+        variant v;
+        size_t n = 0;
+        variant_begin(&v, toys[i]);
+        v.drop[0] = SECTION_EXECUTOR_METADATA;
+        variant_swap_inputs(&v, "prefill_8", 3, 5);
+        variant_swap_inputs(&v, "prefill_32", 4, 6);
+        const char *path = variant_end(&v, "order");
+        lithe_model *a = must_open(toy_path(toys[i]), &o), *b = must_open(path, &o);
+        lithe_session *s = must_create(a, 0), *t = must_create(b, 0);
+        must_prefill(s, ids, 20);
+        must_prefill(t, ids, 20);
+        const float *want = must_logits(s, &n);
+        assert_memory_equal(want, must_logits(t, &n), n * sizeof *want);
+        lithe_session_destroy(s);
+        lithe_session_destroy(t);
+        lithe_model_close(a);
+        lithe_model_close(b);
+        remove(path);
+    }
+}
+
+static void a_state_that_decode_has_not(void **state)
+{
+    (void)state;
+    variant v;
+    lithe_error err = {0};
+    lithe_model *model = NULL;
+    lithe_model_options o = as_exported();
+    variant_begin(&v, "toy-fp32");
+    v.drop[0] = SECTION_EXECUTOR_METADATA;
+    variant_rename_input(&v, "prefill_32", 3, '9');
+    const char *path = variant_end(&v, "other_state");
+    assert_int_equal(lithe_model_open(path, &o, &model, &err), LITHE_E_MODEL);
+    assert_string_equal(err.message, "state kv_cache_k_9 is f32 [1, 2, 64, 16], where a state of signature decode is expected");
+    assert_string_equal(err.signature, "prefill_32");
+    remove(path);
+}
+
 /* -------------------------------------------------------------------------------------------- what opening does */
 
 /* No cache, no copy: the folder of the bundle has one file before and after. */
@@ -271,6 +326,8 @@ int main(void)
         cmocka_unit_test(bundles_that_lack_something),
         cmocka_unit_test(states_that_cannot_be_told),
         cmocka_unit_test(states_are_derived_without_executor_metadata),
+        cmocka_unit_test(states_of_signatures_are_matched_by_name),
+        cmocka_unit_test(a_state_that_decode_has_not),
         cmocka_unit_test(running_writes_no_file),
         cmocka_unit_test(info_tells_what_was_opened),
         cmocka_unit_test(forecasts_grow_with_the_context),

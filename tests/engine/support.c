@@ -110,6 +110,47 @@ void variant_rename_states(variant *v, const char *input_letters, const char *ou
     }
 }
 
+/* Where a vector of tables refers to the table whose field 0 is this string: SignatureDef.inputs and its TensorMaps. */
+static size_t table_reference(const variant *v, const char *name)
+{
+    size_t string = (size_t)((const uint8_t *)name - v->model) - 4;
+    for (size_t at = 0; at + 4 <= v->model_bytes; at += 4) {
+        uint64_t table = at + (uint64_t)load_u32(v->model + at);
+        if (table <= at || table + 4 > v->model_bytes) {
+            continue;
+        }
+        uint64_t vtable = table - (uint64_t)(int64_t)(int32_t)load_u32(v->model + table);
+        if (vtable + 6 > v->model_bytes) {
+            continue;
+        }
+        uint64_t field = table + load_u16(v->model + vtable + 4);
+        if (field + 4 <= v->model_bytes && field > table && field + load_u32(v->model + field) == string) {
+            return at;
+        }
+    }
+    fail_msg("no table with the name %s", name);
+    return 0;
+}
+
+void variant_swap_inputs(variant *v, const char *signature, uint32_t i, uint32_t j)
+{
+    tflite_model m;
+    read_model(v, &m);
+    const tflite_signature *s = tflite_find_signature(&m, signature);
+    size_t a = table_reference(v, s->input_names[i]), b = table_reference(v, s->input_names[j]);
+    size_t to_a = a + load_u32(v->model + a), to_b = b + load_u32(v->model + b);
+    store_u32(v->model + a, (uint32_t)(to_b - a));
+    store_u32(v->model + b, (uint32_t)(to_a - b));
+}
+
+void variant_rename_input(variant *v, const char *signature, uint32_t i, char letter)
+{
+    tflite_model m;
+    read_model(v, &m);
+    const char *name = tflite_find_signature(&m, signature)->input_names[i];
+    v->model[(size_t)((const uint8_t *)name - v->model) + strlen(name) - 1] = (uint8_t)letter;
+}
+
 const char *variant_end(variant *v, const char *name)
 {
     bundle_section_source parts[16];

@@ -20,6 +20,10 @@ void variant_begin(variant *v, const char *toy);
 void variant_set_norm(variant *v, float value, bool all);
 /* Overwrites the first letters of every name of a state among the inputs and outputs of all signatures. */
 void variant_rename_states(variant *v, const char *input_letters, const char *output_letters);
+/* Exchanges inputs i and j of a signature with all that belongs to them, and so the order of states. */
+void variant_swap_inputs(variant *v, const char *signature, uint32_t i, uint32_t j);
+/* Overwrites the last letter of the name of input i of a signature. */
+void variant_rename_input(variant *v, const char *signature, uint32_t i, char letter);
 /* Writes the bundle and frees everything. The path is static storage, one per `name`. */
 const char *variant_end(variant *v, const char *name);
 

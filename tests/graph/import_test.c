@@ -581,6 +581,25 @@ static void hints_that_do_not_fit(void **state)
         "state 'other' of the executor metadata is no input of the signature; inputs found: memory, new, start"));
 }
 
+/* A state that nothing writes would be an answer without memory. */
+static void hint_of_an_output_that_is_not_there(void **state)
+{
+    (void)state;
+    cache("memory", 1);
+    const graph_state_hint hint = {"memory", "other", GRAPH_STATE_VALUE, 2};
+    assert_int_equal(tf_import(&m, &hint, 1), LITHE_E_MODEL);
+    assert_non_null(strstr(m.err.message, "state 'memory' has output 'other' in the executor metadata, which the signature has not"));
+}
+
+static void hint_without_an_output(void **state)
+{
+    (void)state;
+    cache("memory", 1);
+    const graph_state_hint hint = {"memory", NULL, GRAPH_STATE_VALUE, 2};
+    assert_int_equal(tf_import(&m, &hint, 1), LITHE_OK);
+    assert_int_equal(m.g.states[0].output, m.g.outputs[m.g.n_outputs - 1].tensor);
+}
+
 static void hint_with_an_axis_outside(void **state)
 {
     (void)state;

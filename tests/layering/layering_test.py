@@ -9,11 +9,12 @@ from pathlib import Path
 MAY_INCLUDE = {
     "base": set(),
     "text": {"base"},
+    "lang": {"base"},
     "bundle": {"base"},
     "graph": {"base", "bundle"},
-    "cpu": {"base", "bundle", "graph"},
+    "cpu": {"base", "graph"},
     "engine": {"base", "text", "bundle", "graph", "cpu"},
-    "cli": {"base", "text", "bundle", "graph", "cpu", "engine"},
+    "cli": {"base", "lang"},
 }
 PLATFORM = re.compile(
     r"(unistd|pthread|windows|fcntl|sched|dlfcn|poll|termios|pwd|dirent|cpuid|semaphore|threads)\.h$"
