@@ -389,14 +389,9 @@ static bool reserve(graph *g, const tflite_subgraph *sg)
     return g->tensors && g->nodes;
 }
 
-/* Reads a signature's subgraph into a frame with an empty map. */
-static lithe_status open_frame(importer *im, const tflite_signature *s, tflite_subgraph *sg, import_frame *f)
+/* A frame over a signature's subgraph, with an empty map. */
+static lithe_status open_frame(importer *im, const tflite_subgraph *sg, import_frame *f)
 {
-    lithe_status status = tflite_read_subgraph(im->m, s->subgraph, sg, im->err);
-    if (status != LITHE_OK) {
-        error_at_signature(im->err, s->key);
-        return status;
-    }
     *f = (import_frame){.sg = sg, .source = GRAPH_NONE, .map = ARENA_ARRAY(im->g->arena, uint32_t, sg->n_tensors)};
     if (!f->map || sg->n_tensors > UINT32_MAX / 4 || sg->n_ops > UINT32_MAX / 4 || !reserve(im->g, sg)) {
         return error_memory(im->err, (uint64_t)sg->n_tensors * sizeof(graph_tensor), "the graph's tensors");
@@ -405,26 +400,18 @@ static lithe_status open_frame(importer *im, const tflite_signature *s, tflite_s
     return LITHE_OK;
 }
 
-lithe_status graph_import(graph *g, tflite_model *m, const char *key, const graph_state_hint *hints, uint32_t n_hints,
-                          arena *a, lithe_error *err)
+lithe_status graph_import_subgraph(graph *g, tflite_model *m, const tflite_signature *s, const tflite_subgraph *sg,
+                                   const graph_state_hint *hints, uint32_t n_hints, arena *a, lithe_error *err)
 {
     importer im = {.g = g, .m = m, .err = err};
-    tflite_subgraph sg;
     import_frame f;
-    *g = (graph){.signature = key, .arena = a, .why_not_node = GRAPH_NONE};
-    const tflite_signature *s = tflite_find_signature(m, key);
-    if (!s) {
-        error_set(err, LITHE_E_MODEL, "the model has no signature '%s'", key);
-        error_at_signature(err, key);
-        return LITHE_E_MODEL;
-    }
-    g->signature = s->key;
+    *g = (graph){.signature = s->key, .arena = a, .why_not_node = GRAPH_NONE};
     for (uint32_t i = 0; i < op_n_rows; i++) {
         if (op_rows[i].builtin >= 0) {
             im.row_of[op_rows[i].builtin] = (uint8_t)(i + 1);
         }
     }
-    lithe_status status = open_frame(&im, s, &sg, &f);
+    lithe_status status = open_frame(&im, sg, &f);
     status = status != LITHE_OK ? status : import_inputs(&im, &f, s);
     status = status != LITHE_OK ? status : import_ops(&im, &f);
     status = status != LITHE_OK ? status : import_outputs(&im, &f, s);
@@ -433,4 +420,23 @@ lithe_status graph_import(graph *g, tflite_model *m, const char *key, const grap
     }
     graph_index(g);
     return import_states(&im, n_hints ? hints : NULL, hints ? n_hints : 0);
+}
+
+lithe_status graph_import(graph *g, tflite_model *m, const char *key, const graph_state_hint *hints, uint32_t n_hints,
+                          arena *a, lithe_error *err)
+{
+    tflite_subgraph sg;
+    *g = (graph){.signature = key, .arena = a, .why_not_node = GRAPH_NONE};
+    const tflite_signature *s = tflite_find_signature(m, key);
+    if (!s) {
+        error_set(err, LITHE_E_MODEL, "the model has no signature '%s'", key);
+        error_at_signature(err, key);
+        return LITHE_E_MODEL;
+    }
+    lithe_status status = tflite_read_subgraph(m, s->subgraph, &sg, err);
+    if (status != LITHE_OK) {
+        error_at_signature(err, s->key);
+        return status;
+    }
+    return graph_import_subgraph(g, m, s, &sg, hints, n_hints, a, err);
 }

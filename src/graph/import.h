@@ -33,6 +33,10 @@ typedef struct import_frame {
 lithe_status import_fail(importer *im, lithe_status code, uint32_t node, const char *op, const char *fmt, ...)
     LITHE_PRINTF(5, 6);
 
+/* graph_import for a subgraph that has been read (or made: unify.c). */
+lithe_status graph_import_subgraph(graph *g, tflite_model *m, const tflite_signature *s, const tflite_subgraph *sg,
+                                   const graph_state_hint *hints, uint32_t n_hints, arena *a, lithe_error *err);
+
 /* The graph's tensor for tensor i of the frame, made when first met. */
 lithe_status import_tensor(importer *im, import_frame *f, uint32_t i, uint32_t *out);
 lithe_status import_ops(importer *im, import_frame *f);

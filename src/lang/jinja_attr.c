@@ -124,17 +124,26 @@ static bool attribute(jinja_run *r, value object, value name, value *out)
     return plain_attr(r, object, s, out) && (out->kind != V_MISSING || jinja_find_method(r, object, s, out));
 }
 
+static bool hashable(value key, uint32_t depth)
+{
+    if (key.kind != V_TUPLE) {
+        return key.kind != V_LIST && key.kind != V_DICT && key.kind != V_VIEW;
+    }
+    for (size_t i = 0; i < key.as.list->n; i++) {
+        if (depth > 100 || !hashable(key.as.list->items[i], depth + 1)) {
+            return false;
+        }
+    }
+    return true;
+}
+
 /* obj[key] without an error: V_MISSING where Python raises a TypeError or a LookupError. */
 static bool element(jinja_run *r, value object, value key, value *out)
 {
     size_t n;
     *out = VALUE_MISSING;
     if (object.kind == V_DICT) {
-        uint64_t hash;
-        if (key.kind == V_LIST || key.kind == V_DICT || (key.kind == V_TUPLE && !jinja_hash(NULL, key, &hash))) {
-            return true;
-        }
-        return jinja_dict_get(r, object.as.dict, key, out);
+        return !hashable(key, 0) || jinja_dict_get(r, object.as.dict, key, out);
     }
     if (!value_is_integer(key) || !(object.kind == V_STRING || value_is_sequence(object) || object.kind == V_RANGE) ||
         !jinja_length(object, &n)) {

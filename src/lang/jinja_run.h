@@ -127,7 +127,7 @@ void jinja_repr_string(const char *s, size_t n, buffer *out);
 void jinja_print_float(double f, buffer *out); /* as Python's repr */
 /* repr cut to what fits a message. */
 const char *jinja_brief(jinja_run *r, value v, char out[80]);
-bool jinja_to_json(jinja_run *r, value v, const arguments *args, value *out);
+bool jinja_to_json(jinja_run *r, value v, const value *a, value *out); /* a: ensure_ascii, indent, separators, sort_keys */
 bool jinja_percent(jinja_run *r, const str *format, value args, value *out);
 bool jinja_format(jinja_run *r, const str *format, const arguments *args, value *out);
 bool jinja_strftime(jinja_run *r, const str *format, value *out);

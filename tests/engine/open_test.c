@@ -111,12 +111,12 @@ static void states_that_cannot_be_told(void **state)
     remove(path);
 }
 
-static void same_answer(const char *path, const char *toy)
+static void same_answer_by(const char *path, const char *toy, const lithe_model_options *o)
 {
     int32_t ids[20];
     size_t n = 0;
     some_ids(ids, 20, 290, 1);
-    lithe_model *a = must_open(toy_path(toy), NULL), *b = must_open(path, NULL);
+    lithe_model *a = must_open(toy_path(toy), o), *b = must_open(path, o);
     lithe_session *s = must_create(a, 0), *t = must_create(b, 0);
     must_prefill(s, ids, 20);
     must_prefill(t, ids, 20);
@@ -128,6 +128,8 @@ static void same_answer(const char *path, const char *toy)
     lithe_model_close(a);
     lithe_model_close(b);
 }
+
+static void same_answer(const char *path, const char *toy) { same_answer_by(path, toy, NULL); }
 
 static void states_are_derived_without_executor_metadata(void **state)
 {
@@ -151,34 +153,46 @@ static lithe_model_options as_exported(void)
     return o;
 }
 
+static void same_answer_as_exported(const char *path, const char *toy)
+{
+    lithe_model_options o = as_exported();
+    same_answer_by(path, toy, &o);
+}
+
 /* A prefill signature may list its states in another order than decode: each is still its own. */
 static void states_of_signatures_are_matched_by_name(void **state)
 {
     (void)state;
     static const char *const toys[] = {"toy-fp32", "toy-recurrent"};
-    int32_t ids[20];
-    lithe_model_options o = as_exported();
-    some_ids(ids, 20, 290, 1);
     for (size_t i = 0; i < 2; i++) {
         variant v;
-        size_t n = 0;
         variant_begin(&v, toys[i]);
         v.drop[0] = SECTION_EXECUTOR_METADATA;
         variant_swap_inputs(&v, "prefill_8", 3, 5);
         variant_swap_inputs(&v, "prefill_32", 4, 6);
         const char *path = variant_end(&v, "order");
-        lithe_model *a = must_open(toy_path(toys[i]), &o), *b = must_open(path, &o);
-        lithe_session *s = must_create(a, 0), *t = must_create(b, 0);
-        must_prefill(s, ids, 20);
-        must_prefill(t, ids, 20);
-        const float *want = must_logits(s, &n);
-        assert_memory_equal(want, must_logits(t, &n), n * sizeof *want);
-        lithe_session_destroy(s);
-        lithe_session_destroy(t);
-        lithe_model_close(a);
-        lithe_model_close(b);
+        same_answer_as_exported(path, toys[i]);
         remove(path);
     }
+}
+
+/* ExecutorMetadata names states for prefill and for decode; the names may differ. */
+static void states_have_names_of_their_own_in_prefill(void **state)
+{
+    (void)state;
+    variant v;
+    variant_begin(&v, "toy-fp32");
+    variant_rename_input(&v, "prefill_8", 4, '9');
+    variant_rename_input(&v, "prefill_32", 4, '9');
+    executor_state states[2 * 2];
+    assert_int_equal(v.states.n_states, 4);
+    memcpy(states, v.states.states, sizeof states);
+    assert_string_equal(states[1].prefill_input, "kv_cache_v_0");
+    states[1].prefill_input = "kv_cache_v_9";
+    v.states.states = states;
+    const char *path = variant_end(&v, "prefill_names");
+    same_answer_as_exported(path, "toy-fp32");
+    remove(path);
 }
 
 static void a_state_that_decode_has_not(void **state)
@@ -327,6 +341,7 @@ int main(void)
         cmocka_unit_test(states_that_cannot_be_told),
         cmocka_unit_test(states_are_derived_without_executor_metadata),
         cmocka_unit_test(states_of_signatures_are_matched_by_name),
+        cmocka_unit_test(states_have_names_of_their_own_in_prefill),
         cmocka_unit_test(a_state_that_decode_has_not),
         cmocka_unit_test(running_writes_no_file),
         cmocka_unit_test(info_tells_what_was_opened),

@@ -50,6 +50,7 @@ void variant_begin(variant *v, const char *toy)
     arena_init(&v->memory, 64 * 1024);
     must(bundle_open(&v->source, toy_path(toy), &err), &err, toy);
     must(llm_metadata_read(&v->meta, section(v->source, SECTION_LLM_METADATA), &v->memory, &err), &err, toy);
+    must(executor_metadata_read(&v->states, section(v->source, SECTION_EXECUTOR_METADATA), &v->memory, &err), &err, toy);
     bytes model = section(v->source, SECTION_TFLITE_MODEL);
     v->model = malloc(model.size);
     assert_non_null(v->model);
@@ -156,8 +157,10 @@ const char *variant_end(variant *v, const char *name)
     bundle_section_source parts[16];
     size_t n = 0;
     lithe_error err = {0};
-    buffer meta;
+    buffer meta, states;
     buffer_init(&meta);
+    buffer_init(&states);
+    must(executor_metadata_write(&v->states, &states, &err), &err, "executor_metadata_write");
     must(llm_metadata_write(&v->meta, &meta, &err), &err, "llm_metadata_write");
     for (size_t i = 0; i < v->source->n_sections && n < 16; i++) {
         const bundle_section *s = &v->source->sections[i];
@@ -168,6 +171,9 @@ const char *variant_end(variant *v, const char *name)
         if (s->type == SECTION_LLM_METADATA) {
             parts[n].data = (bytes){meta.data, meta.size};
         }
+        if (s->type == SECTION_EXECUTOR_METADATA) {
+            parts[n].data = (bytes){states.data, states.size};
+        }
         if (s->type == SECTION_TFLITE_MODEL) {
             parts[n].data = (bytes){v->model, v->model_bytes};
         }
@@ -176,6 +182,7 @@ const char *variant_end(variant *v, const char *name)
     const char *path = temporary_path(name);
     must(bundle_write(path, v->source->system, v->source->n_system, parts, n, &err), &err, path);
     buffer_fini(&meta);
+    buffer_fini(&states);
     free(v->model);
     bundle_close(v->source);
     arena_fini(&v->memory);

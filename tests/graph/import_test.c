@@ -679,6 +679,8 @@ int main(void)
         TEST(states_by_aliasing),
         TEST(states_by_hints),
         TEST(hints_that_do_not_fit),
+        TEST(hint_of_an_output_that_is_not_there),
+        TEST(hint_without_an_output),
         TEST(hint_with_an_axis_outside),
         TEST(no_states_at_all),
         TEST(missing_signature),

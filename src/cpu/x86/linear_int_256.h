@@ -2,6 +2,7 @@
  * which defines before:
  *   INT_TOKENS                  tokens of a full tile
  *   INT_NAME(kind)              names of the three kernels
+ *   INT_NO_BLOCKS               if the kernel of int4 in blocks is elsewhere
  *   INT_ZERO_SHIFT              what act_load adds to activations before they meet an int8 weight (0, or 128 to make them unsigned)
  *   bytes, BYTES                a register of int8 weights, or of int32 sums of their products, and its size: 32 or 64 bytes
  *   bytes_zero(), bytes_load(p, n), bytes_fold(v)
@@ -11,7 +12,10 @@
  *   dot_int8_min(acc, act, w)   the same with any w, perhaps slower
  *   dot_u4_step(mid, u, q), dot_u4_flush(acc, mid)
  *                               u unsigned below 16; up to INT4_STEPS steps into mid before it is added to the int32 of acc
- *   dot_quads(u, s)             eight int32 of four products each, u unsigned up to 255, |s| <= 8 */
+ *   step_w, STEP_W_BYTES        32 weights of a block, unpacked into that many bytes each
+ *   step_unpack(p)              from nibbles
+ *   step_a, step_load(q, zp)    32 activations, less their zero point
+ *   step_dot(a, w)              their products, four by four: eight integers, as floats */
 #include "cpu/c/linear_c.h"
 #include "cpu/f16.h"
 #include "cpu/x86/lanes_avx2.h"
@@ -24,6 +28,10 @@ enum {
     WIDE_K = 4096,         /* longest rows of int4 that are widened once for many tokens, on the stack */
     WIDE_MIN_TOKENS = 2 * INT_TOKENS
 };
+
+#ifdef INT_NO_BLOCKS
+enum { STEP_W_BYTES = 1 };
+#endif
 
 /* A group of up to ROWS weight rows. */
 typedef struct rows {
@@ -133,6 +141,7 @@ LINEAR_INLINE void tile_int4(const rows *g, const int8_t *q, size_t q_stride, ui
     }
 }
 
+#ifndef INT_NO_BLOCKS
 /* Blockwise: acc are the eight float lanes. */
 LINEAR_INLINE void tile_block4(const rows *g, const int8_t *q, size_t q_stride, const linear_qrow *qrows, uint32_t n_rows,
                                uint32_t n_tokens, bool wide, __m256 acc[INT_TOKENS][ROWS])
@@ -141,25 +150,20 @@ LINEAR_INLINE void tile_block4(const rows *g, const int8_t *q, size_t q_stride, 
         for (uint32_t r = 0; r < ROWS; r++)
             acc[t][r] = _mm256_setzero_ps();
     for (uint32_t s = 0; s < g->steps; s++) {
-        __m256i w[ROWS];
-        __m256 scale[ROWS];
-        for (uint32_t r = 0; r < n_rows; r++) {
-            w[r] = wide ? load_bytes(g->w + r * g->stride + s * STEP, STEP) : load_u4(g->w + r * g->stride, s * STEP, STEP);
-            w[r] = _mm256_sub_epi8(w[r], _mm256_set1_epi8(8));
-            scale[r] = _mm256_broadcast_ss(g->block_scales + r * g->steps + s);
-        }
+        step_w w[ROWS];
+        for (uint32_t r = 0; r < n_rows; r++)
+            w[r] = wide ? ((const step_w *)(const void *)(g->w + r * g->stride))[s] : step_unpack(g->w + r * g->stride + s * (STEP / 2));
+        if (n_tokens == 1 && !wide && s % 4 == 0)
+            for (uint32_t r = 0; r < n_rows; r++)
+                _mm_prefetch((const char *)(g->w + (r + ROWS) * g->stride + s * (STEP / 2)), _MM_HINT_T0);
         for (uint32_t t = 0; t < n_tokens; t++) {
-            /* q - zp needs nine bits: its magnitude in eight, its sign by a saturating difference */
-            const __m256i a = load_q(q + t * q_stride + s * STEP), zero = _mm256_set1_epi8((char)qrows[t].zero_point);
-            const __m256i magnitude = _mm256_sub_epi8(_mm256_max_epi8(a, zero), _mm256_min_epi8(a, zero));
-            const __m256i sign = _mm256_subs_epi8(a, zero);
-            for (uint32_t r = 0; r < n_rows; r++) {
-                const __m256i sums = dot_quads(magnitude, _mm256_sign_epi8(w[r], sign));
-                acc[t][r] = _mm256_fmadd_ps(_mm256_cvtepi32_ps(sums), scale[r], acc[t][r]);
-            }
+            const step_a a = step_load(load_q(q + t * q_stride + s * STEP), qrows[t].zero_point);
+            for (uint32_t r = 0; r < n_rows; r++)
+                acc[t][r] = _mm256_fmadd_ps(step_dot(a, w[r]), _mm256_broadcast_ss(g->block_scales + r * g->steps + s), acc[t][r]);
         }
     }
 }
+#endif
 
 /* Zero point, scales and bias of one token's ROWS sums; n_rows of them are stored. */
 LINEAR_INLINE void finish_int(const linear_weights *w, const linear_qrow *a, __m128i acc, const int32_t *sums, int32_t zero_shift,
@@ -195,6 +199,7 @@ LINEAR_INLINE void tile(const linear_weights *w, linear_kind kind, const rows *g
     const int8_t *q = in->q + t0 * in->q_stride;
     const linear_qrow *qrows = in->qrows + t0;
     y += t0 * y_stride + n;
+#ifndef INT_NO_BLOCKS
     if (kind == LINEAR_QB4) {
         __m256 acc[INT_TOKENS][ROWS];
         tile_block4(g, q, in->q_stride, qrows, n_rows, n_tokens, special, acc);
@@ -205,6 +210,7 @@ LINEAR_INLINE void tile(const linear_weights *w, linear_kind kind, const rows *g
             }
         return;
     }
+#endif
     __m256i acc[INT_TOKENS][ROWS];
     const int32_t *row_sums = sums->sum + n % LINEAR_SUM_CHUNK;
     if (kind == LINEAR_QC8) {
@@ -240,8 +246,17 @@ LINEAR_INLINE void group(const linear_weights *w, linear_kind kind, const rows *
     }
 }
 
-static void widen_rows(const rows *g, uint32_t n_rows, unsigned char *out, size_t out_stride)
+LINEAR_INLINE void widen_rows(linear_kind kind, const rows *g, uint32_t n_rows, unsigned char *out, size_t out_stride)
 {
+#ifndef INT_NO_BLOCKS
+    for (uint32_t r = 0; kind == LINEAR_QB4 && r < n_rows; r++)
+        for (uint32_t s = 0; s < g->steps; s++)
+            ((step_w *)(void *)(out + r * out_stride))[s] = step_unpack(g->w + r * g->stride + s * (STEP / 2));
+    if (kind == LINEAR_QB4)
+        return;
+#else
+    (void)kind;
+#endif
     for (uint32_t r = 0; r < n_rows; r++)
         for (uint32_t i = 0; i < g->k; i += STEP)
             _mm256_storeu_si256((__m256i *)(void *)(out + r * out_stride + i), load_u4(g->w + r * g->stride, i, g->k - i));
@@ -289,8 +304,8 @@ LINEAR_INLINE void run(const linear_weights *w, linear_kind kind, const linear_i
             if (kind == LINEAR_QB4)
                 widen_scales(w, n, n_rows, scales);
             if (kind != LINEAR_QC8 && t1 - t0 >= WIDE_MIN_TOKENS && w->k <= WIDE_K) {
-                const size_t stride = ((size_t)w->k + STEP - 1) & ~(size_t)(STEP - 1);
-                widen_rows(&g, n_rows, wide, stride);
+                const size_t stride = (((size_t)w->k + STEP - 1) & ~(size_t)(STEP - 1)) * (kind == LINEAR_QB4 ? STEP_W_BYTES : 1);
+                widen_rows(kind, &g, n_rows, wide, stride);
                 g.w = wide;
                 g.stride = stride;
                 group(w, kind, &g, in, t0, t1, &sums, n, n_rows, true, y, y_stride);
@@ -315,9 +330,11 @@ void INT_NAME(qc4)(const linear_weights *w, const linear_input *in, float *y, si
     run(w, LINEAR_QC4, in, y, y_stride, n0, n1, wide, NULL);
 }
 
+#ifndef INT_NO_BLOCKS
 void INT_NAME(qb4)(const linear_weights *w, const linear_input *in, float *y, size_t y_stride, uint32_t n0, uint32_t n1)
 {
-    unsigned char wide[ROWS * WIDE_K];
+    _Alignas(32) unsigned char wide[ROWS * WIDE_K * STEP_W_BYTES];
     float scales[ROWS * LINEAR_MAX_K / STEP];
     run(w, LINEAR_QB4, in, y, y_stride, n0, n1, wide, scales);
 }
+#endif
