@@ -102,9 +102,10 @@ typedef bool (*lithe_write_fn)(void *user, const char *data, size_t bytes);
 typedef struct lithe_model lithe_model;
 
 typedef enum lithe_plan_kind {
-    LITHE_PLAN_AUTO = 0,      /* any length if the graph allows it, else as exported */
+    LITHE_PLAN_AUTO = 0,      /* any length if the graph allows it, else unified, else as exported */
     LITHE_PLAN_ANY_LENGTH,    /* the decode graph run for n tokens; an error names the node that forbids it */
-    LITHE_PLAN_AS_EXPORTED    /* the signatures with their fixed lengths */
+    LITHE_PLAN_AS_EXPORTED,   /* the signatures with their fixed lengths */
+    LITHE_PLAN_UNIFIED        /* prefill signatures of different lengths read as one function of the length; an error says why not */
 } lithe_plan_kind;
 
 typedef struct lithe_model_options {
@@ -150,8 +151,8 @@ typedef struct lithe_sampler_request {
 typedef struct lithe_model_info {
     const char *path;
     const char *model_type;          /* "gemma3", "qwen3", "generic_model", … or "" */
-    const char *plan;                /* "any length", "as exported" */
-    const char *plan_reason;         /* "" or why not any length: the node that stood in the way */
+    const char *plan;                /* "any length", "unified", "as exported" */
+    const char *plan_reason;         /* "" or why not a better one: the node that stood in the way */
     uint32_t container_version[3];
     uint32_t n_sections;
     uint32_t context;                /* positions a session can hold */

@@ -43,6 +43,8 @@ char *json_string(const json_doc *doc, json_ref v, arena *a, size_t *n);
 bool json_equals(const json_doc *doc, json_ref v, const char *s);
 bool json_i64(const json_doc *doc, json_ref v, int64_t *out);    /* exact integers only */
 bool json_f64(const json_doc *doc, json_ref v, double *out);     /* correctly rounded; false if it overflows */
+/* The number as it is written; empty for other kinds. */
+bytes json_number_text(const json_doc *doc, json_ref v);
 bool json_bool(const json_doc *doc, json_ref v, bool fallback);
 /* Line and column (from 1) of a value, for errors of those who read documents. */
 void json_position(const json_doc *doc, json_ref v, uint32_t *line, uint32_t *column);

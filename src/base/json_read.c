@@ -199,6 +199,12 @@ bool json_f64(const json_doc *doc, json_ref v, double *out)
     return n && decimal_f64(text_of(doc, n), out);
 }
 
+bytes json_number_text(const json_doc *doc, json_ref v)
+{
+    const json_node *n = node_of_kind(doc, v, JSON_NUMBER);
+    return n ? text_of(doc, n) : (bytes){(const uint8_t *)"", 0};
+}
+
 bool json_bool(const json_doc *doc, json_ref v, bool fallback)
 {
     json_kind kind = json_type(doc, v);

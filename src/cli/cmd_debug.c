@@ -161,13 +161,17 @@ static int logits(int argc, char **argv)
 
 int cmd_debug(int argc, char **argv)
 {
-    static const char usage[] = "usage: lithe debug logits MODEL.litertlm IN.json [options]\n";
+    static const char usage[] = "usage: lithe debug logits MODEL.litertlm IN.json [options]\n"
+                                "       lithe debug jinja TEMPLATE VARS.json [options]\n";
     if (argc > 1 && strcmp(argv[1], "logits") == 0) {
         return logits(argc - 1, argv + 1);
+    }
+    if (argc > 1 && strcmp(argv[1], "jinja") == 0) {
+        return cmd_debug_jinja(argc - 1, argv + 1);
     }
     if (argc > 1 && (strcmp(argv[1], "--help") == 0 || strcmp(argv[1], "-h") == 0)) {
         output_text(usage, sizeof usage - 1);
         return EXIT_DONE;
     }
-    return output_usage_error("debug needs a subcommand: logits (lithe debug logits --help)");
+    return output_usage_error("debug needs a subcommand: logits or jinja (lithe debug logits --help)");
 }

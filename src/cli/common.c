@@ -1,6 +1,6 @@
 #include "cli/common.h"
 
-static const char *const plan_choices[] = {"auto", "any", "exported", NULL};
+static const char *const plan_choices[] = {"auto", "any", "exported", "unified", NULL};
 static const char *const log_choices[] = {"error", "warning", "info", "debug", NULL};
 
 /* clang-format off */
@@ -14,7 +14,7 @@ static const option model_rows[] = {
     {.name = "cpu", .kind = OPTION_TEXT, .offset = offsetof(common_options, cpu), .value = "LEVEL",
      .help = "use no more than c, avx2, avxvnni, avx512vnni, neon, dotprod, i8mm"},
     {.name = "plan", .kind = OPTION_CHOICE, .offset = offsetof(common_options, plan), .choices = plan_choices,
-     .value = "KIND", .help = "any: prompts of any length; exported: the file's signatures; auto"},
+     .value = "KIND", .help = "any: decode for any length; unified: prefill for any length; exported: as in the file; auto"},
     {.name = "no-fusion", .kind = OPTION_FLAG, .offset = offsetof(common_options, no_fusion),
      .help = "run without the fusing passes"},
     {.name = "check-numerics", .kind = OPTION_FLAG, .offset = offsetof(common_options, check_numerics),

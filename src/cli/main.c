@@ -16,7 +16,7 @@ static const command commands[] = {
     {"run", cmd_run, "answer a prompt"},
     {"inspect", cmd_inspect, "show what a bundle holds"},
     {"tokenize", cmd_tokenize, "text to tokens and back"},
-    {"debug", cmd_debug, "logits: the numbers behind an answer"},
+    {"debug", cmd_debug, "logits: the numbers behind an answer; jinja: a chat template's text"},
 };
 
 enum { N_COMMANDS = sizeof commands / sizeof *commands };

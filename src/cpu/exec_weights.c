@@ -97,7 +97,7 @@ lithe_status exec_weights_get(exec_shared *s, const graph *g, const graph_node *
     weights_entry **bucket = &s->buckets[(hash >> 12) % N_BUCKETS];
     for (weights_entry *e = *bucket; e; e = e->next)
         if (e->w.w == t->data && e->w.kind == kind && e->w.bias == bias_data && e->w.n == n && e->w.k == k &&
-            e->w.scales == t->scales) {
+            e->w.scales == t->scales && e->w.block_scales == t->block_scales && e->w.block == t->block) {
             *out = &e->w;
             return LITHE_OK;
         }

@@ -11,6 +11,8 @@ typedef struct pixel {
     int64_t y, x; /* of the filter's first tap in the input; may be in the padding */
 } pixel;
 
+static int64_t min_i64(int64_t a, int64_t b) { return a < b ? a : b; }
+
 static uint64_t items_pixels(const op_call *c)
 {
     const graph_tensor *y = c->outputs[0].tensor;
@@ -137,17 +139,21 @@ static double cost_pool(const op_call *c)
     return (double)c->node->a.filter_h * c->node->a.filter_w * (double)op_last_dim(c->outputs[0].tensor);
 }
 
-/* Taps inside the input in row-major order; the mean is their sum over their number. */
+/* Taps inside the input in row-major order; the mean is their sum over their number. A filter may be far larger than the input (only
+ * a file's word for it, no weights): taps in the padding are not walked through. */
 static void pool_pixel(const op_call *c, const float *in, pixel p, bool average, float *out, size_t n)
 {
     const vec_kernels *v = &c->kernels->vec;
-    uint32_t count = 0;
-    for (int32_t i = 0; i < c->node->a.filter_h; i++)
-        for (int32_t j = 0; j < c->node->a.filter_w; j++) {
-            const float *from = tap(c, in, p, i, j);
-            if (from && count++ == 0)
+    const graph_tensor *x = c->inputs[0].tensor;
+    const int64_t i0 = p.y < 0 ? -p.y : 0, i1 = min_i64(c->node->a.filter_h, x->dims[1] - p.y);
+    const int64_t j0 = p.x < 0 ? -p.x : 0, j1 = min_i64(c->node->a.filter_w, x->dims[2] - p.x);
+    uint64_t count = 0;
+    for (int64_t i = i0; i < i1; i++)
+        for (int64_t j = j0; j < j1; j++) {
+            const float *from = tap(c, in, p, (int32_t)i, (int32_t)j);
+            if (count++ == 0)
                 memcpy(out, from, n * sizeof *out);
-            else if (from)
+            else
                 v->binary[average ? VEC_ADD : VEC_MAX](out, from, out, n, 0, 0);
         }
     const float divisor = (float)count;

@@ -4,6 +4,7 @@
 #include "base/cpuinfo.h"
 #include "base/log.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -24,7 +25,7 @@ static lithe_status take_options(lithe_model_options *to, const lithe_model_opti
     memcpy(to, from, from->struct_bytes);
     to->struct_bytes = sizeof *to;
     if (to->n_threads > 256) return error_set(err, LITHE_E_ARGUMENT, "%u threads asked for; at most 256 are possible", to->n_threads);
-    if (to->plan > LITHE_PLAN_AS_EXPORTED) return error_set(err, LITHE_E_ARGUMENT, "unknown plan kind %d", (int)to->plan);
+    if (to->plan > LITHE_PLAN_UNIFIED) return error_set(err, LITHE_E_ARGUMENT, "unknown plan kind %d", (int)to->plan);
     return LITHE_OK;
 }
 
@@ -160,7 +161,57 @@ static lithe_status open_ladder(lithe_model *m, const executor_metadata *states,
     return LITHE_OK;
 }
 
-/* The decode program and, as exported, the prefill programs. */
+/* Appends to why the model does not get a better plan. */
+static lithe_status add_reason(lithe_model *m, const char *why, lithe_error *err)
+{
+    const char *before = m->info.plan_reason ? m->info.plan_reason : "";
+    char text[1024];
+    snprintf(text, sizeof text, "%s%s%s", before, before[0] ? "; " : "", why);
+    m->info.plan_reason = arena_strndup(&m->arena, text, strlen(text));
+    return m->info.plan_reason ? LITHE_OK : error_memory(err, sizeof text, "a reason");
+}
+
+/* The first way: decode for any length. `any_length` tells whether it can be gone. */
+static lithe_status try_any_length(lithe_model *m, const executor_metadata *states, lithe_error *err)
+{
+    lithe_error why = {0};
+    lithe_status st = program_create(&m->decode, &m->main, "decode", states, true, &m->options, m->shared, &m->arena, &why);
+    m->any_length = !st;
+    if (!st) return LITHE_OK;
+    if (st == LITHE_E_UNSUPPORTED && m->options.plan == LITHE_PLAN_AUTO) return add_reason(m, why.message, err);
+    if (err) *err = why;
+    return st;
+}
+
+/* The second way, and the third: prefill signatures unified, or as they are. */
+static lithe_status open_prefill(lithe_model *m, const executor_metadata *states, lithe_error *err)
+{
+    if (m->options.plan != LITHE_PLAN_AS_EXPORTED) {
+        lithe_status st = model_unify(m, err);
+        if (st || m->unified) return st;
+        if (m->options.plan == LITHE_PLAN_UNIFIED) {
+            error_set(err, LITHE_E_UNSUPPORTED, "the prefill signatures cannot be read as one function of the length: %s", m->family.why_not);
+            error_at_section(err, m->main.index);
+            return error_hint(err, "use the plan \"as exported\"");
+        }
+        if ((st = add_reason(m, m->family.why_not, err))) return st;
+    }
+    lithe_status st = open_ladder(m, states, err);
+    if (!st) sort_ladder(m);
+    return st;
+}
+
+static lithe_status open_signatures(lithe_model *m, lithe_error *err)
+{
+    const executor_metadata *states = m->has_states_meta ? &m->states_meta : NULL;
+    lithe_status st = LITHE_OK;
+    if (m->options.plan == LITHE_PLAN_AUTO || m->options.plan == LITHE_PLAN_ANY_LENGTH) st = try_any_length(m, states, err);
+    if (st || m->any_length) return st;
+    st = program_create(&m->decode, &m->main, "decode", states, false, &m->options, m->shared, &m->arena, err);
+    return st ? st : open_prefill(m, states, err);
+}
+
+/* The decode program and, unless it runs for any length, the prefill programs. */
 static lithe_status open_programs(lithe_model *m, lithe_error *err)
 {
     lithe_status st = section_open(&m->main, m->bundle, "tf_lite_prefill_decode", &m->arena, err);
@@ -174,27 +225,7 @@ static lithe_status open_programs(lithe_model *m, lithe_error *err)
         error_at_section(err, m->main.index);
         return LITHE_E_MODEL;
     }
-    const executor_metadata *states = m->has_states_meta ? &m->states_meta : NULL;
-    m->any_length = m->options.plan != LITHE_PLAN_AS_EXPORTED;
-    lithe_error why = {0};
-    st = LITHE_OK;
-    if (m->any_length) {
-        st = program_create(&m->decode, &m->main, "decode", states, true, &m->options, m->shared, &m->arena, &why);
-        if (st && (m->options.plan == LITHE_PLAN_ANY_LENGTH || st != LITHE_E_UNSUPPORTED)) {
-            if (err) *err = why;
-            return st;
-        }
-        if (st) {
-            m->any_length = false;
-            m->info.plan_reason = arena_strndup(&m->arena, why.message, strlen(why.message));
-        }
-    }
-    if (!m->any_length) {
-        st = program_create(&m->decode, &m->main, "decode", states, false, &m->options, m->shared, &m->arena, err);
-        if (!st) st = open_ladder(m, states, err);
-        if (st) return st;
-        sort_ladder(m);
-    }
+    if ((st = open_signatures(m, err))) return st;
     if (m->decode.logits == GRAPH_NONE || !m->decode.vocab_size) {
         error_set(err, LITHE_E_MODEL, "signature decode has no output named logits of shape [batch, tokens, vocabulary]");
         error_at_section(err, m->main.index);
@@ -257,7 +288,7 @@ static void fill_info(lithe_model *m)
     lithe_model_info *i = &m->info;
     i->path = m->bundle->path;
     i->model_type = m->meta.model_type ? m->meta.model_type : "";
-    i->plan = m->any_length ? "any length" : "as exported";
+    i->plan = m->any_length ? "any length" : m->unified ? "unified" : "as exported";
     if (!i->plan_reason) i->plan_reason = "";
     memcpy(i->container_version, m->bundle->version, sizeof i->container_version);
     i->n_sections = (uint32_t)m->bundle->n_sections;

@@ -10,6 +10,7 @@
 #include "cpu/exec.h"
 #include "graph/graph.h"
 #include "graph/plan.h"
+#include "graph/unify.h"
 #include "text/tokenizer.h"
 
 /* One signature made runnable. */
@@ -58,6 +59,9 @@ struct lithe_model {
     thread_pool *pool;
     engine_section main;
     bool any_length;
+    bool unified;                       /* not any_length: prefill programs are made for the lengths that come (unified.c) */
+    graph_family family;
+    uint64_t unified_bytes;             /* private bytes of one such program */
     program decode;                     /* any length, or exactly one token */
     program prefill[MODEL_MAX_LADDER];  /* as exported: one per prefill signature (they never move: plans point into them) */
     program *ladder[MODEL_MAX_LADDER];  /* the same, longest first */
@@ -73,6 +77,8 @@ struct lithe_model {
 /* program.c: imports and compiles signature `key`. want_any_length: an error names the node that forbids it. */
 lithe_status program_create(program *p, engine_section *s, const char *key, const executor_metadata *states, bool want_any_length,
                             const lithe_model_options *options, exec_shared *shared, arena *a, lithe_error *err);
+/* A prefill program for n tokens from the model's family of signatures. Not thread-safe: under the model's lock once sessions exist. */
+lithe_status program_create_length(program *p, lithe_model *m, uint32_t n, arena *a, lithe_error *err);
 void program_fini(program *p);
 /* Finds the decode program's state for each state of a prefill program. By name, since signatures may list them in any order; by their
  * places if hints gave the order (in_order), since hints may give other names. */
@@ -83,6 +89,10 @@ lithe_status section_open(engine_section *s, const bundle *b, const char *model_
 uint32_t program_input(const program *p, graph_role role);
 /* Hints for graph_import of signature `key` from ExecutorMetadata, which names states for prefill and for decode. */
 uint32_t state_hints(const executor_metadata *m, const char *key, graph_state_hint *hints, uint32_t capacity);
+
+/* unified.c: reads the prefill signatures as one function of the length and makes the program for a whole chunk, which checks it. LITHE_OK also
+ * when they cannot be unified: then `unified` is false and family.why_not says why. */
+lithe_status model_unify(lithe_model *m, lithe_error *err);
 
 /* memory.c */
 uint64_t model_session_forecast(const lithe_model *m, uint32_t context);

@@ -130,38 +130,71 @@ lithe_status program_match_states(program *p, const program *decode, bool in_ord
     return LITHE_OK;
 }
 
-static lithe_status compile(program *p, engine_section *s, const char *key, const executor_metadata *states, bool want_any_length,
-                            const lithe_model_options *options, exec_shared *shared, arena *a, lithe_error *err)
+/* What is asked of a program: a signature, or (family) the prefill signatures read as one function, for `length` tokens. */
+typedef struct program_source {
+    engine_section *section;
+    const char *key;
+    const graph_family *family;
+    uint32_t length;
+    const executor_metadata *states;
+    bool want_any_length;
+} program_source;
+
+static lithe_status import(program *p, const program_source *src, arena *a, lithe_error *err)
 {
-    uint32_t n_hints = states ? (uint32_t)states->n_states : 0;
+    uint32_t n_hints = src->states ? (uint32_t)src->states->n_states : 0;
     graph_state_hint *hints = ARENA_ARRAY(a, graph_state_hint, n_hints + 1);
     if (!hints) return error_memory(err, n_hints * sizeof *hints, "state names");
-    n_hints = state_hints(states, key, hints, n_hints);
-    lithe_status st = graph_import(&p->g, &s->tfl, key, hints, n_hints, a, err);
-    if (!st && states && states->sliding_window_size > 0) p->g.local_window = (uint32_t)states->sliding_window_size;
-    if (!st) st = graph_run_passes(&p->g, want_any_length, options && options->no_fusion, NULL, err);
+    n_hints = state_hints(src->states, src->key, hints, n_hints);
+    lithe_status st = src->family ? graph_import_length(&p->g, src->family, src->length, hints, n_hints, a, err)
+                                  : graph_import(&p->g, &src->section->tfl, src->key, hints, n_hints, a, err);
+    if (!st && src->states && src->states->sliding_window_size > 0) p->g.local_window = (uint32_t)src->states->sliding_window_size;
+    return st;
+}
+
+static lithe_status compile(program *p, const program_source *src, const lithe_model_options *options, exec_shared *shared, arena *a,
+                            lithe_error *err)
+{
+    lithe_status st = import(p, src, a, err);
+    if (!st) st = graph_run_passes(&p->g, src->want_any_length, options && options->no_fusion, NULL, err);
     if (st) return st;
-    if (want_any_length && !p->g.any_length) return refuse_any_length(p, key, err);
+    if (src->want_any_length && !p->g.any_length) return refuse_any_length(p, src->key, err);
     if ((st = check_inputs(p, err))) return st;
-    st = plan_create(&p->p, &p->g, want_any_length, err);
+    st = plan_create(&p->p, &p->g, src->want_any_length, err);
     if (!st) st = exec_plan_create(&p->exec, &p->p, shared, err);
+    return st ? st : read_facts(p, err);
+}
+
+static lithe_status create(program *p, const program_source *src, const lithe_model_options *options, exec_shared *shared, arena *a,
+                           lithe_error *err)
+{
+    memset(p, 0, sizeof *p);
+    p->logits = GRAPH_NONE;
+    p->length = 1;
+    lithe_status st = compile(p, src, options, shared, a, err);
+    if (st) {
+        if (err) error_at_section(err, src->section->index), error_at_signature(err, src->key);
+        program_fini(p);
+    }
     return st;
 }
 
 lithe_status program_create(program *p, engine_section *s, const char *key, const executor_metadata *states, bool want_any_length,
                             const lithe_model_options *options, exec_shared *shared, arena *a, lithe_error *err)
 {
-    memset(p, 0, sizeof *p);
-    p->logits = GRAPH_NONE;
-    p->length = 1;
-    lithe_status st = compile(p, s, key, states, want_any_length, options, shared, a, err);
-    if (!st) st = read_facts(p, err);
-    if (st) {
-        if (err) error_at_section(err, s->index), error_at_signature(err, key);
-        program_fini(p);
-        return st;
-    }
-    return LITHE_OK;
+    program_source src = {.section = s, .key = key, .states = states, .want_any_length = want_any_length};
+    return create(p, &src, options, shared, a, err);
+}
+
+lithe_status program_create_length(program *p, lithe_model *m, uint32_t n, arena *a, lithe_error *err)
+{
+    const executor_metadata *states = m->has_states_meta ? &m->states_meta : NULL;
+    program_source src = {.section = &m->main, .key = m->family.base->key, .family = &m->family, .length = n, .states = states};
+    lithe_status st = create(p, &src, &m->options, m->shared, a, err);
+    if (!st && p->length != n) st = error_set(err, LITHE_E_MODEL, "the prefill signatures read for %u tokens give a graph for %u", n, p->length);
+    if (!st) st = program_match_states(p, &m->decode, states && states->n_states, a, err);
+    if (st) program_fini(p);
+    return st;
 }
 
 void program_fini(program *p)

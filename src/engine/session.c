@@ -68,6 +68,7 @@ lithe_status lithe_session_create(const lithe_model *model, const lithe_session_
 void lithe_session_destroy(lithe_session *s)
 {
     if (!s) return;
+    session_programs_destroy(s);
     session_states_destroy(s);
     session_memory_destroy(s);
     if (s->reserved) model_release((lithe_model *)(uintptr_t)s->model, s->reserved);
@@ -147,14 +148,27 @@ static const program *next_exported(const lithe_session *s, uint32_t left, uint3
     return padded ? padded : &m->decode;
 }
 
+/* The next run with unified prefill signatures: all but the last id in chunks of any length. */
+static lithe_status next_unified(lithe_session *s, uint32_t left, uint32_t *take, const program **p, lithe_error *err)
+{
+    uint32_t chunk = s->model->ladder[0]->length;
+    *take = left - 1 < chunk ? left - 1 : chunk;
+    if (*take > 1) return session_program(s, *take, p, err);
+    *take = 1;
+    return LITHE_OK;
+}
+
 static lithe_status run_next(lithe_session *s, const int32_t *ids, size_t left, uint32_t *take, lithe_error *err)
 {
     const program *p = &s->model->decode;
+    lithe_status st = LITHE_OK;
     if (s->model->any_length)
         *take = left < s->chunk ? (uint32_t)left : s->chunk;
+    else if (s->model->unified)
+        st = next_unified(s, (uint32_t)left, take, &p, err);
     else
         p = next_exported(s, (uint32_t)left, take);
-    lithe_status st = session_states_grow(s, s->position + *take, err);
+    if (!st) st = session_states_grow(s, s->position + *take, err);
     if (!st) st = session_memory_grow(s, *take, err);
     return st ? st : session_run(s, p, ids, *take, *take == left, err);
 }

@@ -11,6 +11,9 @@ typedef struct session_state {
     void *flat;               /* otherwise: the graph's own layout */
 } session_state;
 
+typedef struct length_program length_program;
+enum { SESSION_PROGRAMS = 2 };
+
 struct lithe_session {
     const lithe_model *model;
     uint32_t context, position;
@@ -30,6 +33,7 @@ struct lithe_session {
     uint64_t rng, seed;
     void *candidates;         /* sampler scratch */
     size_t candidates_bytes;
+    length_program *programs; /* unified prefill programs of the last lengths, NULL until one is needed */
     atomic_bool cancel;
     lithe_work work;
 };
@@ -51,6 +55,10 @@ uint64_t session_memory_forecast(const lithe_model *m, uint32_t rows, uint32_t c
 /* Runs `program` over n ids at the session's position (as exported: padded to its length). want_logits: of the last id. On success the
  * position has moved on by n. */
 lithe_status session_run(lithe_session *s, const program *p, const int32_t *ids, uint32_t n, bool want_logits, lithe_error *err);
+
+/* unified.c: the prefill program for n tokens, kept for the next time. */
+lithe_status session_program(lithe_session *s, uint32_t n, const program **out, lithe_error *err);
+void session_programs_destroy(lithe_session *s);
 
 /* sampler.c */
 lithe_status session_draw(lithe_session *s, const lithe_sampler *sampler, const float *logits, size_t n, int32_t *id, lithe_error *err);

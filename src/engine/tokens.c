@@ -17,7 +17,7 @@ static lithe_status resolve(lithe_model *m, const token_union *u, const int32_t 
     int32_t *copy = st ? NULL : ARENA_ARRAY(&m->arena, int32_t, list.n);
     if (!st && !copy) st = error_memory(err, list.n * sizeof *copy, "special tokens");
     if (!st) {
-        memcpy(copy, list.ids, list.n * sizeof *copy);
+        if (list.n) memcpy(copy, list.ids, list.n * sizeof *copy);   /* a text may have no tokens */
         *ids = copy;
         *n = list.n;
     }

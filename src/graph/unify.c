@@ -123,14 +123,38 @@ static bool match_tensors(unifier *u, sample *s, int32_t base, int32_t other)
     return match_constants(u, s, t, a, b);
 }
 
-/* Scalars of two options tables lie inline; vectors (new shapes) are checked by import against the tensors' shapes. */
+/* Offset of a field in its table, 0 if absent. The table has been checked. */
+static uint16_t field_at(const fb_table *t, uint32_t slot)
+{
+    uint32_t entry = 4 + 2 * slot;
+    return entry + 2 <= t->vtable_bytes ? load_u16(t->buf.data + t->vtable + entry) : 0;
+}
+
+/* Bytes from a field to whatever follows it in the table, padding included. */
+static uint16_t field_room(const fb_table *t, uint16_t at)
+{
+    uint16_t end = t->table_bytes;
+    for (uint32_t slot = 0; 4 + 2 * slot < t->vtable_bytes; slot++) {
+        uint16_t other = field_at(t, slot);
+        if (other > at && other < end) end = other;
+    }
+    return (uint16_t)(end > at ? end - at : 0);
+}
+
+/* Scalars of two options tables, field by field; vectors (new shapes) are checked by import against the tensors' shapes. */
 static bool same_options(const tflite_op *a, const tflite_op *b)
 {
-    if (a->options_type != b->options_type || a->options.table_bytes != b->options.table_bytes) return false;
-    if (!a->options.at || !b->options.at) return a->options.at == b->options.at;
+    const fb_table *x = &a->options, *y = &b->options;
+    if (a->options_type != b->options_type || !x->at != !y->at) return false;
     const char *name = tflite_builtin_name(a->builtin);
-    if (!strcmp(name, "RESHAPE") || !strcmp(name, "SQUEEZE") || !strcmp(name, "STABLEHLO_COMPOSITE")) return true;
-    return !memcmp(a->options.buf.data + a->options.at + 4, b->options.buf.data + b->options.at + 4, a->options.table_bytes - 4u);
+    if (!x->at || !strcmp(name, "RESHAPE") || !strcmp(name, "SQUEEZE") || !strcmp(name, "STABLEHLO_COMPOSITE")) return true;
+    for (uint32_t slot = 0; 4 + 2 * slot < x->vtable_bytes || 4 + 2 * slot < y->vtable_bytes; slot++) {
+        uint16_t i = field_at(x, slot), j = field_at(y, slot);
+        if (!i != !j) return false;
+        uint16_t m = field_room(x, i), n = field_room(y, j);
+        if (i && memcmp(x->buf.data + x->at + i, y->buf.data + y->at + j, m < n ? m : n)) return false;
+    }
+    return true;
 }
 
 static bool match_ops(unifier *u, sample *s)

@@ -5,6 +5,8 @@
 #include "base/arena.h"
 #include "lang/jinja_value.h"
 
+#include <stdio.h>
+
 typedef enum node_kind {
     /* expressions */
     N_CONST,   /* constant */

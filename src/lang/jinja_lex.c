@@ -163,7 +163,7 @@ static size_t raw_tag(const lexer *x, size_t at, const char *word, bool begin)
 }
 
 /* Text before a tag, without what its sign or lstrip_blocks takes away. */
-static bool add_data(lexer *x, size_t from, size_t to, char sign, bool variable)
+static bool add_data(lexer *x, size_t from, size_t to, char sign, bool output)
 {
     size_t end = to;
     if (sign == '-') {
@@ -177,7 +177,7 @@ static bool add_data(lexer *x, size_t from, size_t to, char sign, bool variable)
             }
             end = start;
         }
-    } else if (sign != '+' && !variable) {
+    } else if (sign != '+' && !output) {
         size_t line = end;
         while (line > from && x->s[line - 1] != '\n') {
             line--;

@@ -135,29 +135,22 @@ static bool text_from_json(jinja_run *r, bytes raw, bool escaped, value *out)
     return data && jinja_string_borrow(r, (const char *)data, json_unescape(raw, data), out);
 }
 
+/* A number without fraction and exponent is an int, whatever its size. */
 static bool number_from_json(jinja_run *r, const json_doc *doc, json_ref v, value *out)
 {
-    bool escaped, integer = true;
-    double f;
-    bytes raw = json_raw(doc, v, &escaped);
-    for (size_t i = 0; i < raw.size; i++) {
-        integer = integer && raw.data[i] != '.' && raw.data[i] != 'e' && raw.data[i] != 'E';
-    }
+    bytes text = json_number_text(doc, v);
+    int shown = (int)(text.size < 60 ? text.size : 60);
+    bool integer = true;
     *out = VALUE_INT(0);
     if (json_i64(doc, v, &out->as.i)) {
-        if (integer) {
-            return true;
-        }
-    } else if (integer) {
-        return jinja_raise(r, JINJA_UNSUPPORTED, "the integer %.*s has more than 64 bits", (int)(raw.size < 60 ? raw.size : 60),
-                           (const char *)raw.data);
+        return true;
     }
-    if (!json_f64(doc, v, &f)) {
-        return jinja_raise(r, JINJA_UNSUPPORTED, "the number %.*s is too large", (int)(raw.size < 60 ? raw.size : 60),
-                           (const char *)raw.data);
+    for (size_t i = 0; i < text.size; i++) {
+        integer = integer && text.data[i] != '.' && text.data[i] != 'e' && text.data[i] != 'E';
     }
-    *out = VALUE_FLOAT(f);
-    return true;
+    *out = VALUE_FLOAT(0);
+    return (!integer && json_f64(doc, v, &out->as.f)) ||
+           jinja_raise(r, JINJA_UNSUPPORTED, "the number %.*s does not fit 64 bits", shown, (const char *)text.data);
 }
 
 static bool dict_from_json(jinja_run *r, const json_doc *doc, json_ref v, dict *d)

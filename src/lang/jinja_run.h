@@ -161,7 +161,6 @@ const builtin *jinja_find_filter(const str *name);
 const builtin *jinja_find_test(const str *name);
 const builtin *jinja_find_global(const str *name);
 const builtin *jinja_find_str_method(const str *name);
-extern const builtin jinja_text_filters[], jinja_sequence_filters[], jinja_value_filters[];
 
 /* An attribute by a path like "function.name" or 0, as the filters with attribute= take it. */
 bool jinja_attribute_path(jinja_run *r, value item, value path, value fallback, value *out);

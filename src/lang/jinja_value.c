@@ -416,9 +416,9 @@ bool jinja_items(jinja_run *r, value v, list *out)
         ok = split_characters(r, v.as.s, l);
     }
     view keys = {v.as.dict, VIEW_KEYS};
-    const view *view = v.kind == V_DICT ? &keys : v.kind == V_VIEW ? v.as.view : NULL;
-    for (size_t i = 0; i < n && ok && (view || v.kind == V_RANGE); i++) {
-        value item = view ? jinja_view_item(r, view, i, &ok) : VALUE_INT(v.as.range->start + (int64_t)i * v.as.range->step);
+    const view *of = v.kind == V_DICT ? &keys : v.kind == V_VIEW ? v.as.view : NULL;
+    for (size_t i = 0; i < n && ok && (of || v.kind == V_RANGE); i++) {
+        value item = of ? jinja_view_item(r, of, i, &ok) : VALUE_INT(v.as.range->start + (int64_t)i * v.as.range->step);
         ok = ok && jinja_list_push(r, l, item);
     }
     *out = *l;

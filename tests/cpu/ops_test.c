@@ -615,6 +615,37 @@ static void test_batch_matmul(void **state)
     }
 }
 
+/* A pool's filter is only a number in a file: one as large as numbers go must not take longer than the image. */
+static void test_pool_with_a_huge_filter(void **state)
+{
+    (void)state;
+    const int32_t filter = INT32_MAX;
+    const graph_op ops[] = {OP_AVERAGE_POOL_2D, OP_MAX_POOL_2D};
+    for (uint32_t k = 0; k < 2; k++) {
+        bench b;
+        begin(&b, ops[k]);
+        add(&b, GRAPH_F32, 4, (const int32_t[]){1, 2, 3, 4}, false, false);
+        add(&b, GRAPH_F32, 4, (const int32_t[]){1, 2, 3, 4}, true, false);
+        b.node.a.filter_h = b.node.a.filter_w = filter;
+        b.node.a.stride_h = b.node.a.stride_w = b.node.a.dilation_h = b.node.a.dilation_w = 1;
+        b.node.a.pad_top = b.node.a.pad_left = (filter - 1) / 2;
+        run(&b);
+        for (uint32_t row = 0; row < ROWS; row++) {
+            const float *x = data_of(&b, 0, row), *y = out_of(&b, row);
+            for (uint32_t c = 0; c < 4; c++) { /* the filter lies over all of the image wherever it is put */
+                float sum = x[c], max = x[c];
+                for (uint32_t i = 1; i < 6; i++) {
+                    sum += x[i * 4 + c];
+                    max = x[i * 4 + c] > max ? x[i * 4 + c] : max;
+                }
+                for (uint32_t i = 0; i < 6; i++)
+                    assert_true(y[i * 4 + c] == (k == 0 ? sum / 6.0f : max));
+            }
+        }
+        end(&b);
+    }
+}
+
 static void test_rows(void **state)
 {
     (void)state;
@@ -783,7 +814,7 @@ int main(void)
         cmocka_unit_test(test_cast),          cmocka_unit_test(test_transpose),    cmocka_unit_test(test_slice),
         cmocka_unit_test(test_pad_and_tile),  cmocka_unit_test(test_join_and_part), cmocka_unit_test(test_update_slice),
         cmocka_unit_test(test_gather),        cmocka_unit_test(test_range),        cmocka_unit_test(test_reduce),
-        cmocka_unit_test(test_batch_matmul),  cmocka_unit_test(test_rows),         cmocka_unit_test(test_gated_delta),
+        cmocka_unit_test(test_batch_matmul),  cmocka_unit_test(test_rows), cmocka_unit_test(test_pool_with_a_huge_filter),         cmocka_unit_test(test_gated_delta),
         cmocka_unit_test(test_tril_inv),      cmocka_unit_test(test_refusals),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

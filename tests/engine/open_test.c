@@ -195,6 +195,18 @@ static void states_have_names_of_their_own_in_prefill(void **state)
     remove(path);
 }
 
+/* The engine reads them as float32, whatever they are. */
+static void logits_that_are_no_floats(void **state)
+{
+    (void)state;
+    variant v;
+    variant_begin(&v, "toy-int8");
+    variant_output_is_input(&v, "decode", "logits", 0);
+    const char *path = variant_end(&v, "logits");
+    refused(path, LITHE_E_MODEL, "output logits is i32 [1, 1], where f32 is expected");
+    remove(path);
+}
+
 static void a_state_that_decode_has_not(void **state)
 {
     (void)state;
@@ -342,6 +354,7 @@ int main(void)
         cmocka_unit_test(states_are_derived_without_executor_metadata),
         cmocka_unit_test(states_of_signatures_are_matched_by_name),
         cmocka_unit_test(states_have_names_of_their_own_in_prefill),
+        cmocka_unit_test(logits_that_are_no_floats),
         cmocka_unit_test(a_state_that_decode_has_not),
         cmocka_unit_test(running_writes_no_file),
         cmocka_unit_test(info_tells_what_was_opened),

@@ -13,7 +13,7 @@
 #include <cmocka.h>
 
 enum { CONTEXT = 64, VOCAB = 300 };   /* of the toys, whose prefill signatures take 8 and 32 tokens */
-static const lithe_plan_kind plans[] = {LITHE_PLAN_ANY_LENGTH, LITHE_PLAN_AS_EXPORTED};
+static const lithe_plan_kind plans[] = {LITHE_PLAN_ANY_LENGTH, LITHE_PLAN_AS_EXPORTED, LITHE_PLAN_UNIFIED};
 
 static lithe_model *open_toy(const char *name, lithe_plan_kind plan)
 {

@@ -144,6 +144,23 @@ void variant_swap_inputs(variant *v, const char *signature, uint32_t i, uint32_t
     store_u32(v->model + b, (uint32_t)(to_a - b));
 }
 
+void variant_output_is_input(variant *v, const char *signature, const char *output, uint32_t input)
+{
+    tflite_model m;
+    read_model(v, &m);
+    const tflite_signature *s = tflite_find_signature(&m, signature);
+    uint32_t i = 0;
+    while (i < s->n_outputs && strcmp(s->output_names[i], output) != 0) {
+        i++;
+    }
+    assert_true(i < s->n_outputs);
+    size_t at = table_reference(v, s->output_names[i]), table = at + load_u32(v->model + at);
+    size_t vtable = table - (size_t)(int64_t)(int32_t)load_u32(v->model + table);
+    uint16_t field = load_u16(v->model + vtable + 6); /* TensorMap.tensor_index */
+    assert_true(field > 0);
+    store_u32(v->model + table + field, s->input_tensors[input]);
+}
+
 void variant_rename_input(variant *v, const char *signature, uint32_t i, char letter)
 {
     tflite_model m;

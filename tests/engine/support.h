@@ -23,6 +23,8 @@ void variant_set_norm(variant *v, float value, bool all);
 void variant_rename_states(variant *v, const char *input_letters, const char *output_letters);
 /* Exchanges inputs i and j of a signature with all that belongs to them, and so the order of states. */
 void variant_swap_inputs(variant *v, const char *signature, uint32_t i, uint32_t j);
+/* Lets an output of a signature be the tensor of one of its inputs. */
+void variant_output_is_input(variant *v, const char *signature, const char *output, uint32_t input);
 /* Overwrites the last letter of the name of input i of a signature. */
 void variant_rename_input(variant *v, const char *signature, uint32_t i, char letter);
 /* Writes the bundle and frees everything. The path is static storage, one per `name`. */

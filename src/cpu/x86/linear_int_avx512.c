@@ -4,6 +4,10 @@
 #include "cpu/x86/lanes_avx2.h"
 #include "cpu/x86/linear_x86.h"
 
+#if defined(__GNUC__) && !defined(__clang__)
+#pragma GCC optimize("no-tree-pre") /* it takes the first step out of the loop, and then the sums do not fit into the registers */
+#endif
+
 enum {
     ROWS = 8,
     TOKENS = 3,            /* of a full tile */
@@ -19,20 +23,31 @@ typedef struct rows {
     const unsigned char *w;    /* first row */
     size_t stride;             /* bytes */
     uint32_t k;
+    const unsigned char *next; /* the group that follows */
+    size_t next_bytes;
 } rows;
 
-/* The `count` elements from i on; of int4 value + 8, and 8 beyond (where activations are 0). */
-LINEAR_INLINE __m512i load_weights(weights kind, const unsigned char *row, uint32_t i, uint32_t count)
+/* Which of the elements from i on exist. */
+LINEAR_INLINE __mmask64 step_mask(uint32_t i, uint32_t k)
 {
-    if (kind != INT4) {
-        const __mmask64 mask = count < STEP ? ((__mmask64)1 << count) - 1 : ~(__mmask64)0;
-        return count < STEP && kind == INT8 ? _mm512_maskz_loadu_epi8(mask, row + i) : _mm512_loadu_si512(row + i);
-    }
-    const __m256i packed = count < STEP ? _mm256_maskz_loadu_epi8((__mmask32)(((uint64_t)1 << count / 2) - 1), row + i / 2)
-                                        : _mm256_loadu_si256((const __m256i *)(const void *)(row + i / 2));
-    const __m512i words = _mm512_cvtepu8_epi16(packed);
+    return k - i < STEP ? ((__mmask64)1 << (k - i)) - 1 : ~(__mmask64)0;
+}
+
+/* The elements from i on that exist, zeros behind; of int4 value + 8. Masked loads, of whole steps too: others would become an operand of
+ * each instruction that uses the register, and be loaded as often. */
+LINEAR_INLINE __m512i load_weights(weights kind, const unsigned char *row, uint32_t i, __mmask64 mask, __mmask32 half)
+{
+    if (kind != INT4)
+        return _mm512_maskz_loadu_epi8(mask, row + i);
+    const __m512i words = _mm512_cvtepu8_epi16(_mm256_maskz_loadu_epi8(half, row + i / 2));
     const __m512i nibbles = _mm512_and_si512(_mm512_or_si512(words, _mm512_slli_epi16(words, 4)), _mm512_set1_epi8(15));
     return _mm512_xor_si512(nibbles, _mm512_set1_epi8(8));
+}
+
+/* The same for the bytes of int4. */
+LINEAR_INLINE __mmask32 step_half(uint32_t i, uint32_t k)
+{
+    return k - i < STEP ? ((__mmask32)1 << (k - i) / 2) - 1 : ~(__mmask32)0;
 }
 
 LINEAR_INLINE __m512i load_activations(weights kind, const int8_t *q)
@@ -41,35 +56,33 @@ LINEAR_INLINE __m512i load_activations(weights kind, const int8_t *q)
     return kind == INT8 ? _mm512_xor_si512(a, _mm512_set1_epi8((char)-128)) : a;
 }
 
-/* One step of n_rows x n_tokens sums. */
-LINEAR_INLINE void add_step(weights kind, const rows *g, uint32_t i, uint32_t count, const int8_t *q, size_t q_stride, uint32_t n_rows,
-                            uint32_t n_tokens, __m512i acc[TOKENS][ROWS])
-{
-    __m512i a[TOKENS];
-    for (uint32_t t = 0; t < n_tokens; t++)
-        a[t] = load_activations(kind, q + t * q_stride + i);
-    for (uint32_t r = 0; r < n_rows; r++) {
-        const __m512i w = load_weights(kind, g->w + r * g->stride, i, count);
-        for (uint32_t t = 0; t < n_tokens; t++)
-            acc[t][r] = kind == INT8 ? _mm512_dpbusd_epi32(acc[t][r], a[t], w) : _mm512_dpbusd_epi32(acc[t][r], w, a[t]);
-    }
-}
-
 LINEAR_INLINE void tile_sums(weights kind, const rows *g, const int8_t *q, size_t q_stride, uint32_t n_rows, uint32_t n_tokens,
                              __m512i acc[TOKENS][ROWS])
 {
+    LINEAR_UNROLL
     for (uint32_t t = 0; t < n_tokens; t++)
+        LINEAR_UNROLL
         for (uint32_t r = 0; r < ROWS; r++)
             acc[t][r] = _mm512_setzero_si512();
-    const uint32_t whole = g->k & ~(uint32_t)(STEP - 1);
-    for (uint32_t i = 0; i < whole; i += STEP) {
-        add_step(kind, g, i, STEP, q, q_stride, n_rows, n_tokens, acc);
+    for (uint32_t i = 0; i < g->k; i += STEP) {
+        const __mmask64 mask = step_mask(i, g->k);
+        const __mmask32 half = step_half(i, g->k);
+        __m512i a[TOKENS];
+        LINEAR_UNROLL
+        for (uint32_t t = 0; t < n_tokens; t++)
+            a[t] = load_activations(kind, q + t * q_stride + i);
+        LINEAR_UNROLL
+        for (uint32_t r = 0; r < n_rows; r++) {
+            const __m512i w = load_weights(kind, g->w + r * g->stride, i, mask, half);
+            LINEAR_UNROLL
+            for (uint32_t t = 0; t < n_tokens; t++)
+                acc[t][r] = kind == INT8 ? _mm512_dpbusd_epi32(acc[t][r], a[t], w) : _mm512_dpbusd_epi32(acc[t][r], w, a[t]);
+        }
         if (n_tokens == 1 && kind != INT4_WIDE && (kind == INT8 || i % (2 * STEP) == 0))
+            LINEAR_UNROLL
             for (uint32_t r = 0; r < n_rows; r++)
                 _mm_prefetch((const char *)(g->w + (r + ROWS) * g->stride + (kind == INT8 ? i : i / 2)), _MM_HINT_T0);
     }
-    if (whole < g->k)
-        add_step(kind, g, whole, g->k - whole, q, q_stride, n_rows, n_tokens, acc);
 }
 
 /* Quarter j: the sums of quarter j of the four, { a, b, c, d }. */
@@ -121,23 +134,38 @@ LINEAR_INLINE void tile(weights kind, const rows *g, const outputs *o, const lin
 {
     __m512i acc[TOKENS][ROWS];
     tile_sums(kind, g, in->q + t0 * in->q_stride, in->q_stride, n_rows, n_tokens, acc);
+    LINEAR_UNROLL
     for (uint32_t t = 0; t < n_tokens; t++)
         finish(kind, o, &in->qrows[t0 + t], acc[t], y + (t0 + t) * y_stride);
+}
+
+/* Full tiles, in functions of their own: the sums just fit into the registers. */
+LINEAR_NOINLINE void tile_int8(const rows *g, const outputs *o, const linear_input *in, uint32_t t0, float *y, size_t y_stride)
+{
+    tile(INT8, g, o, in, t0, TOKENS, ROWS, y, y_stride);
+}
+
+LINEAR_NOINLINE void tile_int4(const rows *g, const outputs *o, const linear_input *in, uint32_t t0, float *y, size_t y_stride)
+{
+    tile(INT4, g, o, in, t0, TOKENS, ROWS, y, y_stride);
+}
+
+LINEAR_NOINLINE void tile_wide(const rows *g, const outputs *o, const linear_input *in, uint32_t t0, float *y, size_t y_stride)
+{
+    tile(INT4_WIDE, g, o, in, t0, TOKENS, ROWS, y, y_stride);
 }
 
 /* Tokens t0 .. t1-1 against a group of rows; y points to its first column. */
 LINEAR_INLINE void group(weights kind, const rows *g, const outputs *o, const linear_input *in, uint32_t t0, uint32_t t1, uint32_t n_rows,
                          float *y, size_t y_stride)
 {
-    for (; n_rows == ROWS && t0 + TOKENS <= t1; t0 += TOKENS)
-        tile(kind, g, o, in, t0, TOKENS, ROWS, y, y_stride);
+    const uint32_t n_tiles = (t1 - t0) / TOKENS;
+    for (uint32_t i = 0; n_rows == ROWS && i < n_tiles; i++, t0 += TOKENS) {
+        linear_prefetch(g->next, g->next_bytes, i, n_tiles);
+        (kind == INT8 ? tile_int8 : kind == INT4 ? tile_int4 : tile_wide)(g, o, in, t0, y, y_stride);
+    }
     for (; t0 < t1; t0++)
         tile(kind, g, o, in, t0, 1, n_rows, y, y_stride);
-}
-
-LINEAR_NOINLINE void group_wide(const rows *g, const outputs *o, const linear_input *in, uint32_t t0, uint32_t t1, float *y, size_t y_stride)
-{
-    group(INT4_WIDE, g, o, in, t0, t1, ROWS, y, y_stride);
 }
 
 static void widen_rows(rows *g, unsigned char *out)
@@ -145,7 +173,7 @@ static void widen_rows(rows *g, unsigned char *out)
     const size_t stride = linear_q_stride(g->k);
     for (uint32_t r = 0; r < ROWS; r++)
         for (uint32_t i = 0; i < g->k; i += STEP)
-            _mm512_storeu_si512(out + r * stride + i, load_weights(INT4, g->w + r * g->stride, i, g->k - i));
+            _mm512_storeu_si512(out + r * stride + i, load_weights(INT4, g->w + r * g->stride, i, step_mask(i, g->k), step_half(i, g->k)));
     g->w = out;
     g->stride = stride;
 }
@@ -165,12 +193,14 @@ LINEAR_INLINE void run(const linear_weights *w, weights kind, const linear_input
             if (n == n0 || n % LINEAR_SUM_CHUNK == 0)
                 sums = linear_chunk_sums(w, n / LINEAR_SUM_CHUNK, linear_sum_row_avx2, local);
             rows g = {.w = linear_row(w, n), .stride = w->row_bytes, .k = w->k};
+            g.next = g.w + n_rows * g.stride;
+            g.next_bytes = n1 - n > n_rows ? ROWS * g.stride : 0;
             const outputs o = load_outputs(w, &sums, n, n_rows);
             if (n_rows == 1) {
                 group(kind, &g, &o, in, t0, t1, 1, y + n, y_stride);
             } else if (kind == INT4 && t1 - t0 >= WIDE_MIN_TOKENS && w->k <= WIDE_K) {
                 widen_rows(&g, wide);
-                group_wide(&g, &o, in, t0, t1, y + n, y_stride);
+                group(INT4_WIDE, &g, &o, in, t0, t1, ROWS, y + n, y_stride);
             } else {
                 group(kind, &g, &o, in, t0, t1, ROWS, y + n, y_stride);
             }
