@@ -39,7 +39,7 @@ static void the_last_position_is_usable_and_no_more(void **state)
     (void)state;
     int32_t ids[CONTEXT + 1];
     some_ids(ids, CONTEXT + 1, VOCAB, 1);
-    for (size_t i = 0; i < 2; i++) {
+    for (size_t i = 0; i < sizeof plans / sizeof *plans; i++) {
         lithe_error err = {0};
         lithe_model *model = open_toy("toy-fp32", plans[i]);
         lithe_session *s = must_create(model, 0);
@@ -129,7 +129,7 @@ static void any_prompt_length_equals_token_by_token(void **state)
     float want[VOCAB];
     size_t n = 0;
     some_ids(ids, CONTEXT, VOCAB, 9);
-    for (size_t i = 0; i < 2; i++) {
+    for (size_t i = 0; i < sizeof plans / sizeof *plans; i++) {
         for (size_t k = 0; k < 2; k++) {
             lithe_model *model = open_toy(k ? "toy-recurrent" : "toy-int8", plans[i]);
             lithe_session *one = must_create(model, 0), *all = must_create(model, 0);
@@ -192,7 +192,7 @@ static void a_cancelled_prefill_leaves_a_session_that_goes_on(void **state)
     size_t n = 0, limit = 8;
     lithe_error err = {0};
     some_ids(ids, 40, VOCAB, 2);
-    for (size_t i = 0; i < 2; i++) {
+    for (size_t i = 0; i < sizeof plans / sizeof *plans; i++) {
         lithe_model *model = open_toy("toy-int8", plans[i]);
         lithe_session *s = must_create(model, 0);
         must_prefill(s, ids, 40);
