@@ -27,6 +27,8 @@ typedef enum jinja_error_kind {
     JINJA_ATTRIBUTE_ERROR,
     JINJA_ZERO_DIVISION_ERROR,
     JINJA_OVERFLOW_ERROR,
+    JINJA_PYTHON_RUNTIME_ERROR,
+    JINJA_PYTHON_SYNTAX_ERROR, /* what jinja2 only notices when Python compiles its code */
     JINJA_PYTHON_ASSERTION_ERROR,
     JINJA_LIMIT,       /* steps, depth, output or memory */
     JINJA_UNSUPPORTED, /* jinja2 has it, this engine does not: the message names it */

@@ -248,21 +248,33 @@ static bool slice_items(jinja_run *r, value object, int64_t from, size_t count, 
     return true;
 }
 
+/* Slices go straight to Python, whose errors they raise; only those of constants are folded by jinja2, and then undefined. */
+static bool not_sliceable(jinja_run *r, value object, bool is_sequence, value *out)
+{
+    value name;
+    if (r->at && r->at->a && r->at->a->kind == N_CONST) {
+        return jinja_string_c(r, "slice", &name) && jinja_undefined_member(r, object, name, out);
+    }
+    if (is_sequence) {
+        return jinja_raise(r, JINJA_TYPE_ERROR, "slice indices must be integers or None or have an __index__ method");
+    }
+    return object.kind == V_DICT ? jinja_raise(r, JINJA_TYPE_ERROR, "unhashable type: 'slice'")
+                                 : jinja_raise(r, JINJA_TYPE_ERROR, "'%s' object is not subscriptable", jinja_type_name(object));
+}
+
 bool jinja_slice(jinja_run *r, value object, value from, value to, value step, value *out)
 {
     const value bounds[] = {from, to, step};
     size_t length;
-    bool integers = true;
+    bool integers = true, sequence = object.kind == V_STRING || value_is_sequence(object) || object.kind == V_RANGE;
     if (object.kind == V_UNDEFINED) {
         return jinja_raise_undefined(r, object.as.undefined);
     }
     for (size_t i = 0; i < 3; i++) {
         integers = integers && (bounds[i].kind == V_NONE || value_is_integer(bounds[i]));
     }
-    if (!integers || !(object.kind == V_STRING || value_is_sequence(object) || object.kind == V_RANGE) ||
-        !jinja_length(object, &length)) {
-        value name;
-        return jinja_string_c(r, "slice", &name) && jinja_undefined_member(r, object, name, out);
+    if (!integers || !sequence || !jinja_length(object, &length)) {
+        return not_sliceable(r, object, sequence, out);
     }
     int64_t n = (int64_t)length, by = step.kind == V_NONE ? 1 : value_integer(step);
     if (by == 0) {

@@ -50,6 +50,14 @@ static bool check_name(checker *c, const node *n)
 static bool check_macro(checker *c, node *n, surroundings s)
 {
     uint8_t outer = c->flags;
+    for (uint32_t i = 0; i < n->items.n; i++) {
+        for (uint32_t k = 0; k < i; k++) {
+            if (n->items.v[i]->symbol == n->items.v[k]->symbol) {
+                return jinja_parse_fail(c->p, JINJA_PYTHON_SYNTAX_ERROR, n->line, n->column, "duplicate argument '%.*s'",
+                                        JINJA_TEXT(n->items.v[i]->constant.as.s));
+            }
+        }
+    }
     c->flags = 0;
     bool ok = check_list(c, &n->other, (surroundings){0}) && check_list(c, &n->body, (surroundings){0});
     n->flags = c->flags;
@@ -57,8 +65,22 @@ static bool check_macro(checker *c, node *n, surroundings s)
     return ok && check(c, n->a, s);
 }
 
+static bool is_loop_variable(const checker *c, const node *target)
+{
+    for (uint32_t i = 0; i < target->items.n; i++) {
+        if (is_loop_variable(c, target->items.v[i])) {
+            return true;
+        }
+    }
+    return target->kind == N_NAME && str_equals(c->p->t->symbols[target->symbol].as.s, "loop");
+}
+
 static bool check_loop(checker *c, node *n, surroundings s)
 {
+    if (is_loop_variable(c, n->a)) {
+        return jinja_parse_fail(c->p, JINJA_ASSERTION_ERROR, n->line, n->column,
+                                "Can't assign to special loop variable in for-loop target");
+    }
     surroundings inside = {.in_loop = true}, after = {.in_loop = s.in_loop};
     return check(c, n->b, s) && check(c, n->c, (surroundings){0}) && check_list(c, &n->body, inside) &&
            check_list(c, &n->other, after);
@@ -99,7 +121,7 @@ static bool check_kind(checker *c, node *n, surroundings s)
         return check_list(c, &n->body, (surroundings){0});
     case N_BREAK:
     case N_CONTINUE:
-        return s.in_loop || jinja_parse_fail(c->p, JINJA_SYNTAX_ERROR, n->line, n->column, "'%s' outside a loop",
+        return s.in_loop || jinja_parse_fail(c->p, JINJA_PYTHON_SYNTAX_ERROR, n->line, n->column, "'%s' outside a loop",
                                              n->kind == N_BREAK ? "break" : "continue");
     case N_SET_BLOCK:
     case N_FILTER_BLOCK:

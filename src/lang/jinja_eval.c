@@ -170,9 +170,12 @@ static bool eval_condition(jinja_run *r, const node *n, value *out)
     if (n->c) {
         return jinja_eval(r, n->c, out);
     }
-    return jinja_undefined(r, JINJA_UNDEFINED_ERROR,
-                           "the inline if-expression evaluated to false and no else section was defined.", NULL, VALUE_NONE,
-                           out);
+    char *hint = jinja_alloc(r, 120, 1);
+    if (!hint) {
+        return false;
+    }
+    snprintf(hint, 120, "the inline if-expression on line %u evaluated to false and no else section was defined.", n->line);
+    return jinja_undefined(r, JINJA_UNDEFINED_ERROR, hint, NULL, VALUE_NONE, out);
 }
 
 static bool eval_call(jinja_run *r, const node *n, value *out)

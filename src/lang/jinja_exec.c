@@ -37,9 +37,6 @@ bool jinja_assign(jinja_run *r, const node *target, value v)
     if (!jinja_lookup(r, target->symbol, &object)) {
         return false;
     }
-    if (object.kind == V_MISSING) {
-        return jinja_raise(r, JINJA_UNDEFINED_ERROR, "'%.*s' is undefined", JINJA_TEXT(r->t->symbols[target->symbol].as.s));
-    }
     if (object.kind != V_NAMESPACE) {
         return jinja_raise(r, JINJA_RUNTIME_ERROR, "cannot assign attribute on non-namespace object");
     }

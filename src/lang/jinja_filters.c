@@ -565,7 +565,8 @@ static bool filesizeformat(jinja_run *r, value self, const value *a, const argum
         buffer_printf(&b, "%lld Bytes", (long long)n);
     } else {
         size_t i = 0;
-        for (unit = base * base; i < 7 && n >= unit; i++) {
+        /* Python compares with the exact 10^24, which is above the nearest double */
+        for (unit = base * base; i < 7 && n >= unit && !(i == 6 && base == 1000 && n == 1e24); i++) {
             unit *= base;
         }
         jinja_fixed(base * n / unit, 'f', 1, false, &b);

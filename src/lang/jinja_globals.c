@@ -92,7 +92,7 @@ static bool cycler_(jinja_run *r, value self, const value *a, const arguments *a
 {
     (void)self, (void)a;
     if (!all->n) {
-        return jinja_raise(r, JINJA_RUNTIME_ERROR, "at least one item has to be provided");
+        return jinja_raise(r, JINJA_PYTHON_RUNTIME_ERROR, "at least one item has to be provided");
     }
     cycler *c = jinja_alloc(r, 1, sizeof *c);
     if (c) {

@@ -191,6 +191,7 @@ static bool add_data(lexer *x, size_t from, size_t to, char sign, bool output)
 
 static bool lex_comment(lexer *x, size_t start)
 {
+    size_t from = x->at;
     for (; x->at < x->n; x->at++) {
         size_t end = tag_end(x, x->at, "#}", true, true);
         if (end) {
@@ -199,7 +200,7 @@ static bool lex_comment(lexer *x, size_t start)
             return true;
         }
     }
-    return fail_at(x, start, "Missing end of comment tag");
+    return from == x->n || fail_at(x, start, "Missing end of comment tag");
 }
 
 static bool lex_raw(lexer *x, size_t start)
@@ -220,7 +221,8 @@ static bool lex_raw(lexer *x, size_t start)
             return ok;
         }
     }
-    return fail_at(x, start, "Missing end of raw directive");
+    x->at = x->n;
+    return from == x->n || fail_at(x, start, "Missing end of raw directive");
 }
 
 static unsigned digit_value(char c)

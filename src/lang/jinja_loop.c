@@ -119,6 +119,7 @@ static flow iterate(jinja_run *r, const node *n, loop_state *l)
             return FLOW_FAIL;
         }
         flow f = jinja_exec(r, &n->body);
+        l->completed = l->completed || f == FLOW_NEXT;
         if (f == FLOW_FAIL || f == FLOW_BREAK) {
             return f;
         }
@@ -138,7 +139,8 @@ static flow run_loop(jinja_run *r, const node *n, value over, scope *around, int
     }
     flow f = iterate(r, n, l);
     r->scope = outer;
-    if (f == FLOW_NEXT && l->index0 < 0 && n->other.n) {
+    /* As jinja2 compiles it, else also follows a loop whose every iteration was left early. */
+    if (f != FLOW_FAIL && !l->completed && n->other.n) {
         r->scope = jinja_scope(r, around);
         f = r->scope ? jinja_exec(r, &n->other) : FLOW_FAIL;
         r->scope = outer;

@@ -25,6 +25,8 @@ const char *jinja_error_kind_name(jinja_error_kind kind)
         [JINJA_ATTRIBUTE_ERROR] = "AttributeError",
         [JINJA_ZERO_DIVISION_ERROR] = "ZeroDivisionError",
         [JINJA_OVERFLOW_ERROR] = "OverflowError",
+        [JINJA_PYTHON_RUNTIME_ERROR] = "RuntimeError",
+        [JINJA_PYTHON_SYNTAX_ERROR] = "SyntaxError",
         [JINJA_PYTHON_ASSERTION_ERROR] = "AssertionError",
         [JINJA_LIMIT] = "LimitError",
         [JINJA_UNSUPPORTED] = "UnsupportedError",

@@ -33,9 +33,8 @@ struct loop_state {
     bool drained;
     int64_t index0, length; /* length < 0: not known */
     int64_t depth0;
-    bool has_length;      /* length is the source's */
     value current, before, ahead, changed;
-    bool has_ahead;
+    bool has_ahead, completed; /* an iteration came to its end */
     iterator *feed;       /* the source is an iterator that others may use too */
 };
 

@@ -107,8 +107,10 @@ static bool sort_key(jinja_run *r, value item, value path, value case_sensitive,
     if (!keys) {
         return false;
     }
+    *out = VALUE_LIST(keys);
     if (!s) {
-        return key_of(r, item, path, VALUE_MISSING, case_sensitive, out);
+        value key;
+        return key_of(r, item, path, VALUE_MISSING, case_sensitive, &key) && jinja_list_push(r, keys, key);
     }
     for (size_t at = 0, end; at <= s->size; at = end + 1) {
         value part, key;
@@ -119,7 +121,6 @@ static bool sort_key(jinja_run *r, value item, value path, value case_sensitive,
             return false;
         }
     }
-    *out = VALUE_LIST(keys);
     return true;
 }
 

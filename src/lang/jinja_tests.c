@@ -21,7 +21,8 @@ TEST(is_number, value_is_number(self))
 TEST(is_string, self.kind == V_STRING)
 TEST(is_mapping, self.kind == V_DICT)
 TEST(is_iterable, jinja_is_iterable(self))
-TEST(is_sequence, self.kind == V_STRING || value_is_sequence(self) || self.kind == V_DICT || self.kind == V_RANGE)
+TEST(is_sequence, self.kind == V_STRING || value_is_sequence(self) || self.kind == V_DICT || self.kind == V_RANGE ||
+                      self.kind == V_UNDEFINED)
 TEST(is_callable, self.kind == V_FUNCTION || self.kind == V_METHOD || self.kind == V_MACRO || self.kind == V_LOOP ||
                       self.kind == V_JOINER || self.kind == V_UNDEFINED)
 TEST(is_sameas, jinja_identical(self, a[0]))

@@ -83,6 +83,42 @@ static void equal(const trace *a, const trace *b, const char *what)
     }
 }
 
+/* FNV-1a, 64 bits, over the bits of all logits. */
+static uint64_t hash(const trace *t)
+{
+    uint64_t h = 0xcbf29ce484222325u;
+    for (size_t i = 0; i < POINTS * t->vocab; i++) {
+        uint32_t bits;
+        memcpy(&bits, &t->logits[i], sizeof bits);
+        for (int k = 0; k < 32; k += 8) {
+            h = (h ^ (bits >> k & 0xffu)) * 0x100000001b3u;
+        }
+    }
+    return h;
+}
+
+/* The answer on every machine: tests/data/golden/logits.hashes has a line "bundle plan hash" for numeric definition 1 (docs/numerics.md). With
+ * LITHE_WRITE_HASHES set the line is printed instead of compared. Bundles without a line (not everybody makes them) are not compared. */
+static void check_hash(const char *name, const char *plan, const trace *t)
+{
+    char line[200], bundle[64], kind[16], found[24];
+    unsigned long long want;
+    snprintf(found, sizeof found, "%016llx", (unsigned long long)hash(t));
+    if (getenv("LITHE_WRITE_HASHES")) {
+        print_message("%s %s %s\n", name, plan, found);
+        return;
+    }
+    FILE *f = fopen("tests/data/golden/logits.hashes", "r");
+    assert_non_null(f);
+    while (fgets(line, sizeof line, f)) {
+        if (sscanf(line, "%63s %15s %llx", bundle, kind, &want) == 3 && !strcmp(bundle, name) && !strcmp(kind, plan) && want != hash(t)) {
+            fclose(f);
+            fail_msg("%s, plan %s: the logits' hash is %s, on other machines it is %016llx", name, plan, found, want);
+        }
+    }
+    fclose(f);
+}
+
 static double distance(const trace *a, const trace *b)
 {
     double most = 0;
@@ -126,6 +162,7 @@ static void sweep(const char *name, lithe_plan_kind plan, trace *first)
     bool spared = !small && plan == LITHE_PLAN_AS_EXPORTED;
     assert_int_equal(lithe_set_cpu(spared ? "auto" : "c", &err), LITHE_OK);
     once(first, name, plan, 1, &splits[0]);
+    check_hash(name, plan == LITHE_PLAN_ANY_LENGTH ? "any" : "exported", first);
     for (const char *const *level = cpu_levels + !small; *level; level++) {
         if (lithe_set_cpu(*level, &err) != LITHE_OK) {
             continue;

@@ -146,11 +146,8 @@ LINEAR_INLINE void tile(const linear_weights *w, const rows *g, bool wide, const
 LINEAR_INLINE void group(const linear_weights *w, const rows *g, bool wide, const linear_input *in, uint32_t t0, uint32_t t1,
                          uint32_t n_pairs, uint32_t n, float *y, size_t y_stride)
 {
-    const uint32_t n_tiles = (t1 - t0) / TOKENS;
-    for (uint32_t i = 0; i < n_tiles; i++, t0 += TOKENS) {
-        linear_prefetch(g->w + g->n * g->stride, ROWS * g->stride, i, n_tiles);
+    for (; t0 + TOKENS <= t1; t0 += TOKENS)
         tile(w, g, wide, in, t0, TOKENS, n_pairs, n, y, y_stride);
-    }
     for (; t0 < t1; t0++)
         tile(w, g, wide, in, t0, 1, n_pairs, n, y, y_stride);
 }

@@ -23,8 +23,6 @@ typedef struct rows {
     const unsigned char *w;    /* first row */
     size_t stride;             /* bytes */
     uint32_t k;
-    const unsigned char *next; /* the group that follows */
-    size_t next_bytes;
 } rows;
 
 /* Which of the elements from i on exist. */
@@ -159,11 +157,8 @@ LINEAR_NOINLINE void tile_wide(const rows *g, const outputs *o, const linear_inp
 LINEAR_INLINE void group(weights kind, const rows *g, const outputs *o, const linear_input *in, uint32_t t0, uint32_t t1, uint32_t n_rows,
                          float *y, size_t y_stride)
 {
-    const uint32_t n_tiles = (t1 - t0) / TOKENS;
-    for (uint32_t i = 0; n_rows == ROWS && i < n_tiles; i++, t0 += TOKENS) {
-        linear_prefetch(g->next, g->next_bytes, i, n_tiles);
+    for (; n_rows == ROWS && t0 + TOKENS <= t1; t0 += TOKENS)
         (kind == INT8 ? tile_int8 : kind == INT4 ? tile_int4 : tile_wide)(g, o, in, t0, y, y_stride);
-    }
     for (; t0 < t1; t0++)
         tile(kind, g, o, in, t0, 1, n_rows, y, y_stride);
 }
@@ -193,8 +188,6 @@ LINEAR_INLINE void run(const linear_weights *w, weights kind, const linear_input
             if (n == n0 || n % LINEAR_SUM_CHUNK == 0)
                 sums = linear_chunk_sums(w, n / LINEAR_SUM_CHUNK, linear_sum_row_avx2, local);
             rows g = {.w = linear_row(w, n), .stride = w->row_bytes, .k = w->k};
-            g.next = g.w + n_rows * g.stride;
-            g.next_bytes = n1 - n > n_rows ? ROWS * g.stride : 0;
             const outputs o = load_outputs(w, &sums, n, n_rows);
             if (n_rows == 1) {
                 group(kind, &g, &o, in, t0, t1, 1, y + n, y_stride);

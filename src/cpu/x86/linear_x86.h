@@ -4,8 +4,6 @@
 
 #include "cpu/linear.h"
 
-#include <immintrin.h>
-
 typedef void linear_run(const linear_weights *w, const linear_input *in, float *y, size_t y_stride, uint32_t n0, uint32_t n1);
 
 linear_run linear_f32_avx2, linear_f16_avx2, linear_wo8_avx2, linear_wo4_avx2;
@@ -24,14 +22,6 @@ static inline uint32_t linear_token_block(size_t row_bytes, uint32_t tile)
 {
     const size_t tokens = row_bytes ? LINEAR_ACTIVATION_BYTES / row_bytes : LINEAR_ACTIVATION_BYTES;
     return tokens < 2 * tile ? 2 * tile : (uint32_t)(tokens - tokens % tile);
-}
-
-/* Part `i` of `n` of the weights that come next, on their way while others are worked on. */
-static inline void linear_prefetch(const unsigned char *p, size_t bytes, uint32_t i, uint32_t n)
-{
-    const size_t part = (bytes / n + 127) & ~(size_t)63;
-    for (size_t at = i * part; at < (i + 1) * part && at < bytes; at += 64)
-        _mm_prefetch((const char *)(p + at), _MM_HINT_T1);
 }
 
 #if defined(__GNUC__)
