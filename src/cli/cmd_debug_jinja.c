@@ -44,7 +44,7 @@ static lithe_status render(const char *const *paths, const jinja_values *values,
     }
     if (!status) {
         status = jinja_parse(&t, (bytes){(const uint8_t *)source, source_size}, NULL, err);
-        status = status ? status : jinja_render(t, vars, &options, out, NULL, err);
+        status = status ? status : jinja_render(t, vars, 0, &options, out, NULL, err);
         if (status) {
             error_at_path(err, paths[0]);
         }

@@ -20,8 +20,9 @@ uint64_t exec_shared_memory(const exec_shared *s);
 
 typedef struct exec_plan exec_plan;
 /* Chooses a kernel for each step. LITHE_E_UNSUPPORTED names signature, node and types that no kernel takes. `p` and its graph are
- * borrowed. */
-lithe_status exec_plan_create(exec_plan **out, const plan *p, exec_shared *shared, lithe_error *err);
+ * borrowed. A lasting plan enters its weights in the shared table (one thread at a time) and must live as long as it; a transient plan only reads
+ * the table, from any thread, and may be destroyed at any time. */
+lithe_status exec_plan_create(exec_plan **out, const plan *p, exec_shared *shared, bool transient, lithe_error *err);
 void exec_plan_destroy(exec_plan *e);
 const plan *exec_plan_of(const exec_plan *e);
 

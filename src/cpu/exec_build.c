@@ -70,7 +70,7 @@ static lithe_status add_linear(builder *b, const plan_step *ps)
 {
     const graph_node *n = &b->g->nodes[ps->node];
     linear_weights *w;
-    lithe_status st = exec_weights_get(b->e->shared, b->g, n, n->inputs[1], n->n_inputs > 2 ? n->inputs[2] : GRAPH_NONE, n->a.dynamic_quant,
+    lithe_status st = exec_weights_get(b->e, b->g, n, n->inputs[1], n->n_inputs > 2 ? n->inputs[2] : GRAPH_NONE, n->a.dynamic_quant,
                                        &w, b->err);
     if (st) return st;
     uint32_t rows = (uint32_t)(row_elements(b->g, n->inputs[0]) / w->k);
@@ -87,7 +87,7 @@ static lithe_status add_embedding(builder *b, const plan_step *ps)
 {
     const graph_node *n = &b->g->nodes[ps->node];
     exec_step *s = add_step(b, EXEC_EMBEDDING, ps->node, ps->tail);
-    lithe_status st = exec_weights_get(b->e->shared, b->g, n, n->inputs[1], GRAPH_NONE, false, &s->weights, b->err);
+    lithe_status st = exec_weights_get(b->e, b->g, n, n->inputs[1], GRAPH_NONE, false, &s->weights, b->err);
     if (st) return st;
     s->rows_per_row = (uint32_t)row_elements(b->g, n->inputs[0]);
     decide_parallel(s, (double)s->rows_per_row * s->weights->k);
@@ -344,12 +344,14 @@ static lithe_status place_barriers(exec_plan *e, int schedule, lithe_error *err)
 
 /* -------------------------------------------------------------------------------------------------- create */
 
-lithe_status exec_plan_create(exec_plan **out, const plan *p, exec_shared *shared, lithe_error *err)
+lithe_status exec_plan_create(exec_plan **out, const plan *p, exec_shared *shared, bool transient, lithe_error *err)
 {
     exec_plan *e = calloc(1, sizeof *e);
     if (!e) return error_memory(err, sizeof *e, "a plan");
     e->plan = p;
     e->shared = shared;
+    e->transient = transient;
+    arena_init(&e->own_arena, 4096);
     /* a plan step becomes at most three steps; commits one each */
     size_t n = 3 * (size_t)p->n_steps + p->n_commits + 1;
     e->steps = calloc(n, sizeof *e->steps);
@@ -371,6 +373,8 @@ lithe_status exec_plan_create(exec_plan **out, const plan *p, exec_shared *share
 void exec_plan_destroy(exec_plan *e)
 {
     if (!e) return;
+    exec_weights_drop(e->own);
+    arena_fini(&e->own_arena);
     free(e->steps);
     free(e->scan_steps);
     free(e);

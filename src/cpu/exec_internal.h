@@ -44,9 +44,19 @@ typedef struct exec_step {
     uint32_t commit;                 /* COMMIT: index of the plan's commit */
 } exec_step;
 
+/* Weights in use; `bias` as it lies in the graph (w.bias may be an aligned copy). */
+typedef struct weights_entry {
+    linear_weights w;
+    const float *bias;
+    struct weights_entry *next;
+} weights_entry;
+
 struct exec_plan {
     const plan *plan;
     exec_shared *shared;
+    bool transient;
+    weights_entry *own;              /* transient: weights that the shared table does not have */
+    arena own_arena;
     exec_step *steps;
     uint32_t n_steps;
     exec_step *scan_steps;           /* steps inside scan groups */
@@ -75,9 +85,13 @@ void exec_map_memory(exec_memory_map *m, const exec_plan *e, uint32_t n, uint32_
 /* Address of row 0 of a value as a step sees it (a tail step that reads a head value starts at first_out), and bytes from row to row. */
 unsigned char *exec_value(const exec_plan *e, const exec_run *run, const exec_memory_map *m, uint32_t tensor, bool tail_step, size_t *row_stride);
 
-/* The weights of a constant tensor for FULLY_CONNECTED or EMBEDDING_LOOKUP, shared by all plans. */
-lithe_status exec_weights_get(exec_shared *s, const graph *g, const graph_node *node, uint32_t tensor, uint32_t bias, bool dynamic,
+/* The weights of a constant tensor for FULLY_CONNECTED or EMBEDDING_LOOKUP: shared by all plans, or (transient plans, for what no lasting plan
+ * has) the plan's own. */
+lithe_status exec_weights_get(exec_plan *plan, const graph *g, const graph_node *node, uint32_t tensor, uint32_t bias, bool dynamic,
                               linear_weights **out, lithe_error *err);
+
+/* Frees the tables of a list's entries (the entries are in arenas). */
+void exec_weights_drop(weights_entry *list);
 
 /* One thread's view of a run. */
 typedef struct exec_thread {

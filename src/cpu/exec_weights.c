@@ -4,11 +4,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-typedef struct weights_entry {
-    linear_weights w;
-    struct weights_entry *next;   /* of the same bucket */
-} weights_entry;
-
 enum { N_BUCKETS = 1024 };
 
 struct exec_shared {
@@ -32,7 +27,7 @@ void exec_shared_destroy(exec_shared *s)
 {
     if (!s) return;
     for (uint32_t i = 0; i < N_BUCKETS; i++)
-        for (weights_entry *e = s->buckets[i]; e; e = e->next) linear_weights_fini(&e->w);
+        exec_weights_drop(s->buckets[i]);
     arena_fini(&s->arena);
     free(s);
 }
@@ -75,8 +70,9 @@ static lithe_status refuse(const graph *g, const graph_node *node, const graph_t
     return LITHE_E_UNSUPPORTED;
 }
 
-lithe_status exec_weights_get(exec_shared *s, const graph *g, const graph_node *node, uint32_t tensor, uint32_t bias, bool dynamic,
-                              linear_weights **out, lithe_error *err)
+/* The weights that a node wants, without tables; bias as it lies in the graph, maybe unaligned. */
+static lithe_status describe(const graph *g, const graph_node *node, uint32_t tensor, uint32_t bias, bool dynamic, linear_weights *w,
+                             lithe_error *err)
 {
     const graph_tensor *t = &g->tensors[tensor];
     linear_kind kind;
@@ -84,33 +80,63 @@ lithe_status exec_weights_get(exec_shared *s, const graph *g, const graph_node *
     uint32_t k = (uint32_t)t->dims[t->rank - 1];
     uint64_t n = k ? t->elements / k : 0;
     /* LINEAR_MAX_K: the integer sums must be exact (docs/numerics.md). */
-    if (!k || !n || n > UINT32_MAX || (linear_is_dynamic(kind) && k > LINEAR_MAX_K) || (t->type == GRAPH_I4 && k % 2) || (t->quant == GRAPH_QUANT_BLOCK && k % t->block))
+    if (!k || !n || n > UINT32_MAX || (linear_is_dynamic(kind) && k > LINEAR_MAX_K) || (t->type == GRAPH_I4 && k % 2) ||
+        (t->quant == GRAPH_QUANT_BLOCK && k % t->block))
         return refuse(g, node, t, dynamic, err);
-    const float *bias_data = bias == GRAPH_NONE ? NULL : (const float *)g->tensors[bias].data;
-    if (bias_data && ((uintptr_t)bias_data & 3)) {
-        float *copy = ARENA_ARRAY(&s->arena, float, n);
-        if (!copy) return error_memory(err, n * sizeof(float), "a bias");
-        memcpy(copy, bias_data, n * sizeof(float));
-        bias_data = copy;
-    }
-    uintptr_t hash = ((uintptr_t)t->data >> 4) * 0x9e3779b1u;
-    weights_entry **bucket = &s->buckets[(hash >> 12) % N_BUCKETS];
-    for (weights_entry *e = *bucket; e; e = e->next)
-        if (e->w.w == t->data && e->w.kind == kind && e->w.bias == bias_data && e->w.n == n && e->w.k == k &&
-            e->w.scales == t->scales && e->w.block_scales == t->block_scales && e->w.block == t->block) {
-            *out = &e->w;
-            return LITHE_OK;
-        }
-    weights_entry *e = ARENA_NEW(&s->arena, weights_entry);
-    if (!e) return error_memory(err, sizeof *e, "the weights table");
-    e->w = (linear_weights){
+    *w = (linear_weights){
         .kind = kind, .n = (uint32_t)n, .k = k, .w = t->data, .row_bytes = (size_t)graph_type_bytes(t->type, k),
-        .scales = t->scales, .n_scales = t->n_scales, .block_scales = t->block_scales, .block = t->block, .bias = bias_data,
+        .scales = t->scales, .n_scales = t->n_scales, .block_scales = t->block_scales, .block = t->block,
+        .bias = bias == GRAPH_NONE ? NULL : (const float *)g->tensors[bias].data,
     };
-    if (!linear_weights_init(&e->w)) return error_memory(err, n * sizeof(int32_t), "row sums of weights");
-    s->bytes += linear_weights_memory(&e->w);
-    e->next = *bucket;
-    *bucket = e;
+    return LITHE_OK;
+}
+
+static bool same_weights(const weights_entry *e, const linear_weights *w)
+{
+    return e->w.w == w->w && e->w.kind == w->kind && e->bias == w->bias && e->w.n == w->n && e->w.k == w->k && e->w.scales == w->scales &&
+           e->w.block_scales == w->block_scales && e->w.block == w->block;
+}
+
+/* A new entry in `a`, its tables made. */
+static weights_entry *make_entry(const linear_weights *w, arena *a)
+{
+    weights_entry *e = ARENA_NEW(a, weights_entry);
+    if (!e) return NULL;
+    e->w = *w;
+    e->bias = w->bias;
+    if (w->bias && ((uintptr_t)w->bias & 3)) {
+        float *copy = ARENA_ARRAY(a, float, w->n);
+        if (!copy) return NULL;
+        memcpy(copy, w->bias, w->n * sizeof(float));
+        e->w.bias = copy;
+    }
+    return linear_weights_init(&e->w) ? e : NULL;
+}
+
+lithe_status exec_weights_get(exec_plan *plan, const graph *g, const graph_node *node, uint32_t tensor, uint32_t bias, bool dynamic,
+                              linear_weights **out, lithe_error *err)
+{
+    exec_shared *s = plan->shared;
+    linear_weights w;
+    lithe_status st = describe(g, node, tensor, bias, dynamic, &w, err);
+    if (st) return st;
+    uintptr_t hash = ((uintptr_t)w.w >> 4) * 0x9e3779b1u;
+    weights_entry **bucket = &s->buckets[(hash >> 12) % N_BUCKETS];
+    weights_entry *e = *bucket;
+    while (e && !same_weights(e, &w)) e = e->next;
+    if (!e) {
+        e = make_entry(&w, plan->transient ? &plan->own_arena : &s->arena);
+        if (!e) return error_memory(err, w.n * sizeof(int32_t), "row sums of weights");
+        weights_entry **list = plan->transient ? &plan->own : bucket;
+        e->next = *list;
+        *list = e;
+        if (!plan->transient) s->bytes += linear_weights_memory(&e->w);
+    }
     *out = &e->w;
     return LITHE_OK;
+}
+
+void exec_weights_drop(weights_entry *list)
+{
+    for (; list; list = list->next) linear_weights_fini(&list->w);
 }

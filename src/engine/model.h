@@ -77,8 +77,9 @@ struct lithe_model {
 /* program.c: imports and compiles signature `key`. want_any_length: an error names the node that forbids it. */
 lithe_status program_create(program *p, engine_section *s, const char *key, const executor_metadata *states, bool want_any_length,
                             const lithe_model_options *options, exec_shared *shared, arena *a, lithe_error *err);
-/* A prefill program for n tokens from the model's family of signatures. Not thread-safe: under the model's lock once sessions exist. */
-lithe_status program_create_length(program *p, lithe_model *m, uint32_t n, arena *a, lithe_error *err);
+/* A prefill program for n tokens from the model's family of signatures; transient: see exec_plan_create. Not thread-safe (the file's subgraphs are
+ * read when needed): under the model's lock once sessions exist. */
+lithe_status program_create_length(program *p, lithe_model *m, uint32_t n, bool transient, arena *a, lithe_error *err);
 void program_fini(program *p);
 /* Finds the decode program's state for each state of a prefill program. By name, since signatures may list them in any order; by their
  * places if hints gave the order (in_order), since hints may give other names. */

@@ -138,6 +138,7 @@ typedef struct program_source {
     uint32_t length;
     const executor_metadata *states;
     bool want_any_length;
+    bool transient;           /* may be dropped while others of the model live */
 } program_source;
 
 static lithe_status import(program *p, const program_source *src, arena *a, lithe_error *err)
@@ -161,7 +162,7 @@ static lithe_status compile(program *p, const program_source *src, const lithe_m
     if (src->want_any_length && !p->g.any_length) return refuse_any_length(p, src->key, err);
     if ((st = check_inputs(p, err))) return st;
     st = plan_create(&p->p, &p->g, src->want_any_length, err);
-    if (!st) st = exec_plan_create(&p->exec, &p->p, shared, err);
+    if (!st) st = exec_plan_create(&p->exec, &p->p, shared, src->transient, err);
     return st ? st : read_facts(p, err);
 }
 
@@ -186,10 +187,11 @@ lithe_status program_create(program *p, engine_section *s, const char *key, cons
     return create(p, &src, options, shared, a, err);
 }
 
-lithe_status program_create_length(program *p, lithe_model *m, uint32_t n, arena *a, lithe_error *err)
+lithe_status program_create_length(program *p, lithe_model *m, uint32_t n, bool transient, arena *a, lithe_error *err)
 {
     const executor_metadata *states = m->has_states_meta ? &m->states_meta : NULL;
-    program_source src = {.section = &m->main, .key = m->family.base->key, .family = &m->family, .length = n, .states = states};
+    program_source src = {.section = &m->main, .key = m->family.base->key, .family = &m->family, .length = n, .states = states,
+                          .transient = transient};
     lithe_status st = create(p, &src, &m->options, m->shared, a, err);
     if (!st && p->length != n) st = error_set(err, LITHE_E_MODEL, "the prefill signatures read for %u tokens give a graph for %u", n, p->length);
     if (!st) st = program_match_states(p, &m->decode, states && states->n_states, a, err);

@@ -16,7 +16,7 @@ lithe_status model_unify(lithe_model *m, lithe_error *err)
     uint32_t chunk = m->decode.g.context < PREFILL_CHUNK ? m->decode.g.context : PREFILL_CHUNK;
     size_t before = m->arena.total_bytes;
     lithe_error why = {0};
-    st = program_create_length(&m->prefill[0], m, chunk, &m->arena, &why);
+    st = program_create_length(&m->prefill[0], m, chunk, false, &m->arena, &why);
     if (st == LITHE_E_MEMORY) {
         if (err) *err = why;
         return st;
@@ -56,10 +56,10 @@ void session_programs_destroy(lithe_session *s)
 
 static lithe_status make(lithe_session *s, length_program *p, uint32_t n, lithe_error *err)
 {
-    lithe_model *m = (lithe_model *)(uintptr_t)s->model;   /* its shared tables grow, under the lock */
+    lithe_model *m = (lithe_model *)(uintptr_t)s->model;   /* decompositions are read into its arena, under the lock */
     arena_init(&p->arena, 0);
     mutex_lock(m->lock);
-    lithe_status st = program_create_length(&p->program, m, n, &p->arena, err);
+    lithe_status st = program_create_length(&p->program, m, n, true, &p->arena, err);
     mutex_unlock(m->lock);
     p->length = st ? 0 : n;
     if (st) arena_fini(&p->arena);

@@ -64,10 +64,11 @@ typedef struct jinja_options {
 lithe_status jinja_parse(jinja_template **out, bytes source, jinja_fault *fault, lithe_error *err);
 void jinja_free(jinja_template *t);
 
-/* Appends the text to `out` with the members of `vars` (an object; NULL: none) as variables. On failure `out` has what it had.
+/* Appends the text to `out` with the members of the object `vars` in `doc` (0: its root) as variables; none if `doc` is NULL. On
+ * failure `out` has what it had.
  * LITHE_E_FORMAT if the template fails, LITHE_E_CONTEXT over a limit, LITHE_E_MEMORY. `options` may be NULL. */
-lithe_status jinja_render(const jinja_template *t, const json_doc *vars, const jinja_options *options, buffer *out,
-                          jinja_fault *fault, lithe_error *err);
+lithe_status jinja_render(const jinja_template *t, const json_doc *doc, json_ref vars, const jinja_options *options,
+                          buffer *out, jinja_fault *fault, lithe_error *err);
 
 /* Whether the template mentions a name as a variable ("tools", "enable_thinking"). */
 bool jinja_mentions(const jinja_template *t, const char *name);

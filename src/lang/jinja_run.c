@@ -219,11 +219,14 @@ static bool from_json(jinja_run *r, const json_doc *doc, json_ref v, value *out)
     }
 }
 
-static bool read_variables(jinja_run *r, const json_doc *vars)
+static bool read_variables(jinja_run *r, const json_doc *doc, json_ref vars)
 {
     value given = VALUE_NONE;
-    if (vars && (json_type(vars, 0) != JSON_OBJECT || !from_json(r, vars, 0, &given))) {
+    if (doc && json_type(doc, vars) != JSON_OBJECT) {
         return jinja_raise(r, JINJA_TYPE_ERROR, "the variables must be an object");
+    }
+    if (doc && !from_json(r, doc, vars, &given)) {
+        return false;
     }
     r->context = jinja_alloc(r, r->t->n_symbols, sizeof *r->context);
     if (!r->context) {
@@ -261,8 +264,8 @@ static lithe_status report(const jinja_fault *f, lithe_error *err)
                      f->message);
 }
 
-lithe_status jinja_render(const jinja_template *t, const json_doc *vars, const jinja_options *options, buffer *out,
-                          jinja_fault *fault, lithe_error *err)
+lithe_status jinja_render(const jinja_template *t, const json_doc *doc, json_ref vars, const jinja_options *options,
+                          buffer *out, jinja_fault *fault, lithe_error *err)
 {
     buffer text;
     buffer_init(&text);
@@ -272,7 +275,7 @@ lithe_status jinja_render(const jinja_template *t, const json_doc *vars, const j
     }
     set_limits(&r.options.limits);
     arena_init(&r.memory, 0);
-    bool ok = read_variables(&r, vars) && (r.root = r.scope = jinja_scope(&r, NULL)) != NULL &&
+    bool ok = read_variables(&r, doc, vars) && (r.root = r.scope = jinja_scope(&r, NULL)) != NULL &&
               jinja_exec(&r, &t->body) != FLOW_FAIL;
     if (ok) {
         buffer_append(out, text.data, text.size);

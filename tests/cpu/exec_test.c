@@ -95,7 +95,7 @@ static void make(fixture *f, uint32_t seed)
     assert_int_equal(plan_create(&f->p, &f->g, false, NULL), LITHE_OK);
     assert_int_equal(exec_shared_create(&f->shared, cpu_features_enabled(), NULL), LITHE_OK);
     lithe_error err = {0};
-    if (exec_plan_create(&f->exec, &f->p, f->shared, &err)) fail_msg("%s", err.message);
+    if (exec_plan_create(&f->exec, &f->p, f->shared, false, &err)) fail_msg("%s", err.message);
     f->in = ARENA_ARRAY(&f->arena, float, ROWS * WIDTH);
     for (int i = 0; i < ROWS * WIDTH; i++) f->in[i] = next_float(f);
 }
@@ -165,7 +165,7 @@ static void levels_do_not_matter(void **state)
         exec_plan_destroy(f.exec);
         exec_shared_destroy(f.shared);
         assert_int_equal(exec_shared_create(&f.shared, 0, NULL), LITHE_OK);
-        assert_int_equal(exec_plan_create(&f.exec, &f.p, f.shared, NULL), LITHE_OK);
+        assert_int_equal(exec_plan_create(&f.exec, &f.p, f.shared, false, NULL), LITHE_OK);
         assert_int_equal(run(&f, pool, 0, ROWS, got, NULL, NULL), LITHE_OK);
         assert_memory_equal(got, want, sizeof want);
         thread_pool_destroy(pool);

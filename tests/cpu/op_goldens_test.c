@@ -102,7 +102,7 @@ static uint32_t run_model(const char *name, const golden *f, uint32_t features, 
     st = st || !passes ? st : graph_run_passes(&g, false, false, NULL, &err);
     st = st ? st : plan_create(&p, &g, false, &err);
     st = st ? st : exec_shared_create(&shared, features, &err);
-    st = st ? st : exec_plan_create(&e, &p, shared, &err);
+    st = st ? st : exec_plan_create(&e, &p, shared, false, &err);
     st = st ? st : thread_pool_create(&pool, threads, &err);
     if (st)
         fail_msg("%s (node %u): %s", name, error_node(&err), err.message);

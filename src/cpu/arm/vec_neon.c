@@ -168,7 +168,7 @@ static inline __attribute__((always_inline)) void vec_mat_columns(const float *x
             sum[c] = fma4(xi, load_n(m + i * m_stride + 4 * c, c == count - 1 ? last : 4), sum[c]);
     }
     for (int c = 0; c < count; c++)
-        store_n(out + 4 * c, c == count - 1 ? last : 8, sum[c]);
+        store_n(out + 4 * c, c == count - 1 ? last : 4, sum[c]);
 }
 
 static void vec_mat_neon(const float *x, size_t x_stride, const float *m, size_t m_stride, size_t k, float *out, size_t n)
@@ -220,7 +220,7 @@ static inline __attribute__((always_inline)) void delta_columns(const float *q, 
         }
     }
     for (int c = 0; c < count; c++)
-        store_n(out + 4 * c, c == count - 1 ? last : 8, o[c]);
+        store_n(out + 4 * c, c == count - 1 ? last : 4, o[c]);
 }
 
 static void delta_step_neon(const float *q, const float *k, const float *v, float beta, float decay, float *state, size_t stride, size_t dk,
