@@ -50,26 +50,6 @@ static lithe_status refuse_any_length(const program *p, const char *key, lithe_e
     return error_hint(err, "use the plan \"as exported\"");
 }
 
-/* The engine fills ids and positions as int32, masks as float32 or bool, embeddings as float32. */
-static lithe_status check_inputs(const program *p, lithe_error *err)
-{
-    for (uint32_t i = 0; i < p->g.n_inputs; i++) {
-        const graph_input *in = &p->g.inputs[i];
-        const graph_tensor *t = &p->g.tensors[in->tensor];
-        bool ids = in->role == GRAPH_IN_TOKENS || in->role == GRAPH_IN_POSITIONS;
-        bool mask = in->role == GRAPH_IN_MASK || in->role == GRAPH_IN_LOCAL_MASK;
-        bool rows = in->role == GRAPH_IN_EMBEDDINGS || in->role == GRAPH_IN_PER_LAYER_EMBEDDINGS;
-        const char *want = ids ? "i32" : mask ? "f32 or bool" : rows ? "f32" : NULL;
-        bool ok = !want || (ids && t->type == GRAPH_I32) || (!ids && t->type == GRAPH_F32) || (mask && t->type == GRAPH_BOOL && t->rank > 0);
-        if (ok && (!mask || (t->rank > 0 && t->elements > 0))) continue;
-        error_set(err, LITHE_E_UNSUPPORTED, "input %s is of type %s", in->name, graph_type_name(t->type));
-        error_tensor(err, "%s", in->name);
-        error_expected(err, "%s", want);
-        return error_found(err, "%s", graph_type_name(t->type)), LITHE_E_UNSUPPORTED;
-    }
-    return LITHE_OK;
-}
-
 static lithe_status refuse_tensor(const char *what, const char *name, const graph_tensor *t, const char *expected, lithe_error *err)
 {
     char shape[GRAPH_SHAPE_TEXT];
@@ -79,6 +59,37 @@ static lithe_status refuse_tensor(const char *what, const char *name, const grap
     error_expected(err, "%s", expected);
     error_found(err, "%s %s", graph_type_name(t->type), shape);
     return LITHE_E_MODEL;
+}
+
+/* What the engine writes into an input of a role: ids and positions as int32, masks as float32 or bool, embeddings as float32. NULL: zeros of any
+ * type. */
+static const char *input_types(graph_role role)
+{
+    switch (role) {
+    case GRAPH_IN_TOKENS:
+    case GRAPH_IN_POSITIONS: return "i32";
+    case GRAPH_IN_MASK:
+    case GRAPH_IN_LOCAL_MASK: return "f32 or bool, of one dimension or more";
+    case GRAPH_IN_EMBEDDINGS:
+    case GRAPH_IN_PER_LAYER_EMBEDDINGS: return "f32";
+    default: return NULL;
+    }
+}
+
+static lithe_status check_inputs(const program *p, lithe_error *err)
+{
+    for (uint32_t i = 0; i < p->g.n_inputs; i++) {
+        const graph_input *in = &p->g.inputs[i];
+        const graph_tensor *t = &p->g.tensors[in->tensor];
+        bool mask = in->role == GRAPH_IN_MASK || in->role == GRAPH_IN_LOCAL_MASK;
+        const char *want = input_types(in->role);
+        bool ok = !want || !strncmp(want, graph_type_name(t->type), 3) || (mask && t->type == GRAPH_BOOL);
+        if (ok && (!mask || (t->rank > 0 && t->elements > 0))) continue;
+        refuse_tensor("input", in->name, t, want, err);
+        if (err) err->code = LITHE_E_UNSUPPORTED;
+        return LITHE_E_UNSUPPORTED;
+    }
+    return LITHE_OK;
 }
 
 /* A run writes `length` ids, and as many positions. */

@@ -1,9 +1,11 @@
 /* Prefill signatures read as one function of the length: the same bits as the signatures as exported, for every length of the prompt, without padding. */
+#include "base/thread.h"
 #include "support/models.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include <cmocka.h>
@@ -69,11 +71,65 @@ static void recurrent_models_equal_their_signatures(void **state)
     check("tiny-hybrid-int8");
 }
 
+typedef struct walker {
+    const lithe_model *model;
+    const float *want;       /* [MOST + 1][vocab] */
+    size_t vocab, first;
+    bool wrong;
+} walker;
+
+/* Prompts of many lengths, so that programs come and go. */
+static void walk(void *user)
+{
+    walker *w = user;
+    for (size_t i = 0; i < 24; i++) {
+        size_t n = 2 + (w->first + i * 5) % (MOST - 2);
+        int32_t ids[MOST];
+        const float *logits = NULL;
+        size_t vocab = 0;
+        lithe_session *s = NULL;
+        some_ids(ids, n, 290, 7);
+        w->wrong |= lithe_session_create(w->model, NULL, &s, NULL) || lithe_session_prefill(s, ids, n, NULL, NULL, NULL) ||
+                    lithe_session_logits(s, &logits, &vocab, NULL) || memcmp(logits, w->want + n * w->vocab, vocab * sizeof *logits) != 0;
+        lithe_session_destroy(s);
+    }
+}
+
+static void sessions_on_threads_share_a_model(void **state)
+{
+    (void)state;
+    lithe_model *exported = open_as("toy-int8", LITHE_PLAN_AS_EXPORTED), *unified = open_as("toy-int8", LITHE_PLAN_UNIFIED);
+    size_t vocab = lithe_model_get_info(exported)->vocab_size;
+    float *want = calloc((MOST + 1) * vocab, sizeof *want);
+    for (size_t n = 2; n < MOST; n++) {
+        int32_t ids[MOST];
+        some_ids(ids, n, 290, 7);
+        lithe_session *s = must_create(exported, 0);
+        must_prefill(s, ids, n);
+        memcpy(want + n * vocab, must_logits(s, &vocab), vocab * sizeof *want);
+        lithe_session_destroy(s);
+    }
+    walker walkers[3];
+    thread_handle *threads[3];
+    for (size_t i = 0; i < 3; i++) {
+        walkers[i] = (walker){unified, want, vocab, i * 7, false};
+        assert_int_equal(thread_start(&threads[i], walk, &walkers[i], NULL), LITHE_OK);
+    }
+    for (size_t i = 0; i < 3; i++) {
+        thread_join(threads[i]);
+        assert_false(walkers[i].wrong);
+    }
+    free(want);
+    lithe_model_close(unified);
+    lithe_model_close(exported);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(toys_equal_their_signatures),
         cmocka_unit_test(recurrent_models_equal_their_signatures),
+        cmocka_unit_test(sessions_on_threads_share_a_model),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -5,6 +5,7 @@
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -55,7 +56,7 @@ static void errors_say_where(void **state)
         jinja_error_kind kind;
         uint32_t line, column;
     } rows[] = {
-        {"{{- if .System }}{{ .System }}{{ end }}", JINJA_SYNTAX_ERROR, 1, 8},
+        {"{{- if .System }}{{ .System }}{{ end }}", JINJA_SYNTAX_ERROR, 1, 21},
         {"a\nb {{ x.y }}", JINJA_UNDEFINED_ERROR, 2, 7},
         {"é {{ 1 / 0 }}", JINJA_ZERO_DIVISION_ERROR, 1, 8},
         {"{% for x in [1] %}\n  {{ raise_exception('no') }}{% endfor %}", JINJA_RAISED, 2, 21},
