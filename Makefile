@@ -9,6 +9,8 @@ PREFIX ?= /usr/local
 CACHE := $(or $(LITHE_CACHE),$(HOME)/.cache/lithe)
 DEMO_BUNDLE := smollm2-135m-int8
 JOBS ?= $(shell nproc 2>/dev/null || echo 2)
+# CMake's own make would announce every folder that it enters.
+MAKEFLAGS += --no-print-directory
 
 .PHONY: all deps build asan test check demo conformance bench install clean
 

@@ -116,6 +116,7 @@ typedef struct lithe_model_options {
     lithe_plan_kind plan;
     bool check_numerics;          /* after each step look for the first node with a NaN or infinity (slow) */
     bool no_fusion;               /* run without the fusing passes (for comparison) */
+    const char *without_pass;     /* run without this pass of the graph compiler (`lithe inspect --after list`); NULL: with all */
 } lithe_model_options;
 
 LITHE_API void lithe_model_options_init(lithe_model_options *options);

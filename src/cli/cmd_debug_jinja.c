@@ -21,7 +21,8 @@ static lithe_status read_now(const char *text, int64_t *now, lithe_error *err)
     char *end = NULL;
     long long v = strtoll(text, &end, 10);
     *now = v;
-    return *text && !*end ? LITHE_OK : error_set(err, LITHE_E_ARGUMENT, "--now takes seconds since 1970, not \"%s\"", text);
+    return *text && !*end ? LITHE_OK
+                          : error_set(err, LITHE_E_ARGUMENT, "--now takes seconds since 1970, not \"%s\"", text);
 }
 
 static lithe_status render(const char *const *paths, const jinja_values *values, buffer *out, lithe_error *err)
@@ -61,8 +62,9 @@ int cmd_debug_jinja(int argc, char **argv)
     jinja_values values = {0};
     command_line line = {
         .usage = "lithe debug jinja TEMPLATE VARS.json [options]",
-        .about = "Renders a chat template as Hugging Face's tools would, with the members of VARS.json (an object) as its\n"
-                 "variables. The text goes to standard output; an error says line, column and kind, exit code 1.",
+        .about =
+            "Renders a chat template as Hugging Face's tools would, with the members of VARS.json (an object) as its\n"
+            "variables. The text goes to standard output; an error says line, column and kind, exit code 1.",
         .min_arguments = 2,
         .max_arguments = 2,
         .groups = {OPTION_GROUP("template", jinja_rows, &values, NULL)},

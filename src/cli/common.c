@@ -17,6 +17,8 @@ static const option model_rows[] = {
      .value = "KIND", .help = "any: decode for any length; unified: prefill for any length; exported: as in the file; auto"},
     {.name = "no-fusion", .kind = OPTION_FLAG, .offset = offsetof(common_options, no_fusion),
      .help = "run without the fusing passes"},
+    {.name = "without", .kind = OPTION_TEXT, .offset = offsetof(common_options, without), .value = "PASS",
+     .help = "run without one pass of the graph compiler (inspect --after list)"},
     {.name = "check-numerics", .kind = OPTION_FLAG, .offset = offsetof(common_options, check_numerics),
      .help = "name the first node that gives NaN or an infinity (slow)"},
 };
@@ -65,6 +67,7 @@ lithe_status common_open(const common_options *o, const char *path, lithe_model 
     options.memory_limit = o->memory_limit_mb << 20;
     options.plan = (lithe_plan_kind)o->plan;
     options.no_fusion = o->no_fusion;
+    options.without_pass = o->without;
     options.check_numerics = o->check_numerics;
     return lithe_model_open(path, &options, model, err);
 }

@@ -17,6 +17,7 @@ typedef struct common_options {
     uint64_t memory_limit_mb;
     const char *cpu;
     int plan; /* enum lithe_plan_kind */
+    const char *without;
     bool no_fusion, check_numerics, quiet, help;
     int log; /* enum lithe_log_level */
 } common_options;

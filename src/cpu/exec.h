@@ -25,6 +25,8 @@ typedef struct exec_plan exec_plan;
 lithe_status exec_plan_create(exec_plan **out, const plan *p, exec_shared *shared, bool transient, lithe_error *err);
 void exec_plan_destroy(exec_plan *e);
 const plan *exec_plan_of(const exec_plan *e);
+/* Steps of a run of one row, or of several, and how often all threads wait for each other in it. */
+void exec_schedule(const exec_plan *e, bool one_row, uint32_t *n_steps, uint32_t *n_barriers);
 
 /* Bytes of working memory for runs of up to n rows, n_out of them wanted, on n_threads, with up to `positions` positions in the states. */
 uint64_t exec_memory(const exec_plan *e, uint32_t n, uint32_t n_out, uint32_t n_threads, uint32_t positions);

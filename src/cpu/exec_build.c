@@ -381,3 +381,10 @@ void exec_plan_destroy(exec_plan *e)
 }
 
 const plan *exec_plan_of(const exec_plan *e) { return e->plan; }
+
+void exec_schedule(const exec_plan *e, bool one_row, uint32_t *n_steps, uint32_t *n_barriers)
+{
+    *n_steps = e->n_steps;
+    *n_barriers = 0;
+    for (uint32_t i = 0; i < e->n_steps; i++) *n_barriers += e->steps[i].barrier[one_row ? SCHEDULE_ONE : SCHEDULE_MANY];
+}

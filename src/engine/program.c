@@ -168,7 +168,7 @@ static lithe_status compile(program *p, const program_source *src, const lithe_m
                             lithe_error *err)
 {
     lithe_status st = import(p, src, a, err);
-    if (!st) st = graph_run_passes(&p->g, src->want_any_length, options && options->no_fusion, NULL, err);
+    if (!st) st = graph_run_passes_without(&p->g, src->want_any_length, options->no_fusion, options->without_pass, NULL, err);
     if (st) return st;
     if (src->want_any_length && !p->g.any_length) return refuse_any_length(p, src->key, err);
     if ((st = check_inputs(p, err))) return st;

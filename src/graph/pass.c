@@ -31,20 +31,32 @@ static lithe_status unknown_pass(const char *last, lithe_error *err)
     return LITHE_E_ARGUMENT;
 }
 
+/* Index of the pass, graph_n_passes if there is none. */
+static uint32_t find_pass(const char *name)
+{
+    uint32_t i = 0;
+    while (i < graph_n_passes && strcmp(graph_passes[i].name, name) != 0) {
+        i++;
+    }
+    return i;
+}
+
 lithe_status graph_run_passes(graph *g, bool want_any_length, bool no_fusion, const char *last, lithe_error *err)
 {
-    uint32_t end = 0;
-    while (last && end < graph_n_passes && strcmp(graph_passes[end].name, last) != 0) {
-        end++;
+    return graph_run_passes_without(g, want_any_length, no_fusion, NULL, last, err);
+}
+
+lithe_status graph_run_passes_without(graph *g, bool want_any_length, bool no_fusion, const char *without, const char *last,
+                                      lithe_error *err)
+{
+    uint32_t end = last ? find_pass(last) : graph_n_passes - 1, left_out = without ? find_pass(without) : graph_n_passes;
+    if (end == graph_n_passes || (without && left_out == graph_n_passes)) {
+        return unknown_pass(end == graph_n_passes ? last : without, err);
     }
-    if (end == graph_n_passes) {
-        return unknown_pass(last, err);
-    }
-    end = last ? end : graph_n_passes - 1;
     lithe_status status = graph_sort(g, err);
     for (uint32_t i = 0; i <= end && status == LITHE_OK; i++) {
         const graph_pass *p = &graph_passes[i];
-        if ((want_any_length || !p->any_length_only) && !(no_fusion && p->is_fusion)) {
+        if ((want_any_length || !p->any_length_only) && !(no_fusion && p->is_fusion) && i != left_out) {
             status = p->run(g, err);
         }
     }

@@ -28,5 +28,8 @@ extern const uint32_t graph_n_passes;
 /* Runs the table's passes up to and including `last` (NULL: all). want_any_length: run the any-length ones too. If `last` is no pass,
  * LITHE_E_ARGUMENT lists the names. */
 lithe_status graph_run_passes(graph *g, bool want_any_length, bool no_fusion, const char *last, lithe_error *err);
+/* The same with one pass left out (NULL: none). */
+lithe_status graph_run_passes_without(graph *g, bool want_any_length, bool no_fusion, const char *without, const char *last,
+                                      lithe_error *err);
 
 #endif

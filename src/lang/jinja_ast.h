@@ -9,48 +9,61 @@
 
 typedef enum node_kind {
     /* expressions */
-    N_CONST,   /* constant */
-    N_NAME,    /* symbol */
-    N_NSREF,   /* symbol . constant, as the target of an assignment */
-    N_TUPLE,   /* items */
-    N_LIST,    /* items */
-    N_DICT,    /* items: keys and values in turn */
-    N_ATTR,    /* a . constant */
-    N_ITEM,    /* a [ b ] */
-    N_SLICE,   /* a : b : c, any may be NULL; only inside N_ITEM */
-    N_CALL,    /* a ( args ) */
-    N_FILTER,  /* a | constant ( args ); a is NULL at the head of a filter block */
-    N_TEST,    /* a is constant ( args ) */
+    N_CONST,  /* constant */
+    N_NAME,   /* symbol */
+    N_NSREF,  /* symbol . constant, as the target of an assignment */
+    N_TUPLE,  /* items */
+    N_LIST,   /* items */
+    N_DICT,   /* items: keys and values in turn */
+    N_ATTR,   /* a . constant */
+    N_ITEM,   /* a [ b ] */
+    N_SLICE,  /* a : b : c, any may be NULL; only inside N_ITEM */
+    N_CALL,   /* a ( args ) */
+    N_FILTER, /* a | constant ( args ); a is NULL at the head of a filter block */
+    N_TEST,   /* a is constant ( args ) */
     N_NOT,
     N_NEG,
     N_POS,
-    N_BINARY,  /* a op b */
+    N_BINARY, /* a op b */
     N_AND,
     N_OR,
     N_COMPARE, /* a, then items with ops */
     N_CONCAT,  /* items */
     N_COND,    /* b if a else c */
     /* statements */
-    N_DATA,      /* constant */
-    N_OUTPUT,    /* a */
-    N_SET,       /* a = b */
-    N_SET_BLOCK, /* a = body, through the filters b */
-    N_FOR,       /* for a in b if c: body, else other; flag: recursive */
-    N_IF,        /* if a: body, else other */
-    N_WITH,      /* items = other: body */
-    N_MACRO,     /* symbol ( items = other ): body */
-    N_CALL_BLOCK, /* call a with a macro of items = other: body */
+    N_DATA,         /* constant */
+    N_OUTPUT,       /* a */
+    N_SET,          /* a = b */
+    N_SET_BLOCK,    /* a = body, through the filters b */
+    N_FOR,          /* for a in b if c: body, else other; flag: recursive */
+    N_IF,           /* if a: body, else other */
+    N_WITH,         /* items = other: body */
+    N_MACRO,        /* symbol ( items = other ): body */
+    N_CALL_BLOCK,   /* call a with a macro of items = other: body */
     N_FILTER_BLOCK, /* body through a */
-    N_BLOCK,     /* symbol: body; flag: scoped */
-    N_SCOPE,     /* body: generation, autoescape false */
+    N_BLOCK,        /* symbol: body; flag: scoped */
+    N_SCOPE,        /* body: generation, autoescape false */
     N_BREAK,
     N_CONTINUE
 } node_kind;
 
 /* Operators of N_BINARY and N_COMPARE. */
 typedef enum operator_kind {
-    OP_ADD, OP_SUB, OP_MUL, OP_DIV, OP_FLOORDIV, OP_MOD, OP_POW,
-    OP_EQ, OP_NE, OP_LT, OP_LE, OP_GT, OP_GE, OP_IN, OP_NOT_IN
+    OP_ADD,
+    OP_SUB,
+    OP_MUL,
+    OP_DIV,
+    OP_FLOORDIV,
+    OP_MOD,
+    OP_POW,
+    OP_EQ,
+    OP_NE,
+    OP_LT,
+    OP_LE,
+    OP_GT,
+    OP_GE,
+    OP_IN,
+    OP_NOT_IN
 } operator_kind;
 
 /* Of N_MACRO and N_CALL_BLOCK: names that the body uses. */
@@ -90,9 +103,42 @@ struct jinja_template {
 
 /* Steps of parsing. The lexer gives tokens, the parser the tree, the check what jinja2's compiler would refuse. */
 typedef enum token_kind {
-    T_EOF, T_DATA, T_VARIABLE_BEGIN, T_VARIABLE_END, T_BLOCK_BEGIN, T_BLOCK_END, T_NAME, T_STRING, T_INTEGER, T_FLOAT,
-    T_ADD, T_SUB, T_MUL, T_DIV, T_FLOORDIV, T_MOD, T_POW, T_TILDE, T_LBRACKET, T_RBRACKET, T_LPAREN, T_RPAREN, T_LBRACE,
-    T_RBRACE, T_EQ, T_NE, T_GT, T_GE, T_LT, T_LE, T_ASSIGN, T_DOT, T_COLON, T_PIPE, T_COMMA, T_SEMICOLON,
+    T_EOF,
+    T_DATA,
+    T_VARIABLE_BEGIN,
+    T_VARIABLE_END,
+    T_BLOCK_BEGIN,
+    T_BLOCK_END,
+    T_NAME,
+    T_STRING,
+    T_INTEGER,
+    T_FLOAT,
+    T_ADD,
+    T_SUB,
+    T_MUL,
+    T_DIV,
+    T_FLOORDIV,
+    T_MOD,
+    T_POW,
+    T_TILDE,
+    T_LBRACKET,
+    T_RBRACKET,
+    T_LPAREN,
+    T_RPAREN,
+    T_LBRACE,
+    T_RBRACE,
+    T_EQ,
+    T_NE,
+    T_GT,
+    T_GE,
+    T_LT,
+    T_LE,
+    T_ASSIGN,
+    T_DOT,
+    T_COLON,
+    T_PIPE,
+    T_COMMA,
+    T_SEMICOLON,
     N_TOKEN_KINDS
 } token_kind;
 
@@ -115,10 +161,16 @@ typedef struct parser {
 bool jinja_lex(parser *p, bytes source);
 /* How messages call a token kind: "end of print statement". */
 const char *jinja_token_name(uint8_t kind);
-bool jinja_parse_fail(parser *p, jinja_error_kind kind, uint32_t line, uint32_t column, const char *fmt, ...) LITHE_PRINTF(5, 6);
+bool jinja_parse_fail(parser *p, jinja_error_kind kind, uint32_t line, uint32_t column, const char *fmt, ...)
+    LITHE_PRINTF(5, 6);
 
 /* Expressions; NULL after an error. */
-typedef enum tuple_mode { TUPLE_NO_CONDITION = 1, TUPLE_TARGET = 2, TUPLE_PARENTHESES = 4, TUPLE_NAMESPACE = 8 } tuple_mode;
+typedef enum tuple_mode {
+    TUPLE_NO_CONDITION = 1,
+    TUPLE_TARGET = 2,
+    TUPLE_PARENTHESES = 4,
+    TUPLE_NAMESPACE = 8
+} tuple_mode;
 node *jinja_parse_expression(parser *p, bool with_condition);
 /* Several with commas make a tuple. `end` is a name that ends it, or NULL. */
 node *jinja_parse_tuple(parser *p, unsigned mode, const char *end);

@@ -75,9 +75,12 @@ static bool plain_attr(jinja_run *r, value object, const str *name, value *out)
 static bool is_private(const str *name)
 {
     static const char *const names[] = {
-        "__class__", "__doc__", "__dict__", "__module__", "__init__", "__new__", "__eq__", "__ne__", "__lt__", "__le__",
-        "__gt__", "__ge__", "__hash__", "__str__", "__repr__", "__format__", "__dir__", "__getattribute__", "__setattr__",
-        "__delattr__", "__reduce__", "__reduce_ex__", "__sizeof__", "__subclasshook__", "__init_subclass__", "__getstate__",
+        "__class__",    "__doc__",       "__dict__",         "__module__",       "__init__",
+        "__new__",      "__eq__",        "__ne__",           "__lt__",           "__le__",
+        "__gt__",       "__ge__",        "__hash__",         "__str__",          "__repr__",
+        "__format__",   "__dir__",       "__getattribute__", "__setattr__",      "__delattr__",
+        "__reduce__",   "__reduce_ex__", "__sizeof__",       "__subclasshook__", "__init_subclass__",
+        "__getstate__",
     };
     for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
         if (str_equals(name, names[i])) {
@@ -102,7 +105,8 @@ static bool unsafe(jinja_run *r, value object, value name, value *out)
 /* Methods that would change the value: jinja2's immutable sandbox hides them. */
 static bool changes(value object, const str *name)
 {
-    static const char *const of_lists[] = {"append", "clear", "pop", "reverse", "insert", "sort", "extend", "remove", NULL};
+    static const char *const of_lists[] = {"append", "clear",  "pop",    "reverse", "insert",
+                                           "sort",   "extend", "remove", NULL};
     static const char *const of_dicts[] = {"clear", "pop", "popitem", "setdefault", "update", NULL};
     const char *const *names = object.kind == V_LIST ? of_lists : object.kind == V_DICT ? of_dicts : NULL;
     for (; names && *names; names++) {
@@ -159,7 +163,8 @@ static bool element(jinja_run *r, value object, value key, value *out)
         return jinja_step(r, object.as.s->chars == object.as.s->size ? 0 : (uint64_t)i / 64) &&
                jinja_string_borrow(r, (const char *)b.data, b.size, out);
     }
-    *out = object.kind == V_RANGE ? VALUE_INT(object.as.range->start + i * object.as.range->step) : object.as.list->items[i];
+    *out = object.kind == V_RANGE ? VALUE_INT(object.as.range->start + i * object.as.range->step)
+                                  : object.as.list->items[i];
     return true;
 }
 
@@ -248,18 +253,15 @@ static bool slice_items(jinja_run *r, value object, int64_t from, size_t count, 
     return true;
 }
 
-/* Slices go straight to Python, whose errors they raise; only those of constants are folded by jinja2, and then undefined. */
-static bool not_sliceable(jinja_run *r, value object, bool is_sequence, value *out)
+/* jinja2 leaves slices to Python, whose errors they raise. */
+static bool not_sliceable(jinja_run *r, value object, bool is_sequence)
 {
-    value name;
-    if (r->at && r->at->a && r->at->a->kind == N_CONST) {
-        return jinja_string_c(r, "slice", &name) && jinja_undefined_member(r, object, name, out);
-    }
     if (is_sequence) {
         return jinja_raise(r, JINJA_TYPE_ERROR, "slice indices must be integers or None or have an __index__ method");
     }
-    return object.kind == V_DICT ? jinja_raise(r, JINJA_TYPE_ERROR, "unhashable type: 'slice'")
-                                 : jinja_raise(r, JINJA_TYPE_ERROR, "'%s' object is not subscriptable", jinja_type_name(object));
+    return object.kind == V_DICT
+               ? jinja_raise(r, JINJA_TYPE_ERROR, "unhashable type: 'slice'")
+               : jinja_raise(r, JINJA_TYPE_ERROR, "'%s' object is not subscriptable", jinja_type_name(object));
 }
 
 bool jinja_slice(jinja_run *r, value object, value from, value to, value step, value *out)
@@ -274,7 +276,7 @@ bool jinja_slice(jinja_run *r, value object, value from, value to, value step, v
         integers = integers && (bounds[i].kind == V_NONE || value_is_integer(bounds[i]));
     }
     if (!integers || !sequence || !jinja_length(object, &length)) {
-        return not_sliceable(r, object, sequence, out);
+        return not_sliceable(r, object, sequence);
     }
     int64_t n = (int64_t)length, by = step.kind == V_NONE ? 1 : value_integer(step);
     if (by == 0) {

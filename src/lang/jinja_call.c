@@ -5,12 +5,14 @@ static bool add_named(jinja_run *r, arguments *out, size_t *capacity, value name
 {
     for (size_t i = 0; i < out->n_named; i++) {
         if (jinja_equals(r, out->names[i], name)) {
-            return jinja_raise(r, JINJA_TYPE_ERROR, "got multiple values for keyword argument '%.*s'", JINJA_TEXT(name.as.s));
+            return jinja_raise(r, JINJA_TYPE_ERROR, "got multiple values for keyword argument '%.*s'",
+                               JINJA_TEXT(name.as.s));
         }
     }
     if (out->n_named == *capacity) {
         size_t wanted = *capacity * 2 + 4;
-        value *names = jinja_alloc(r, wanted, sizeof *names), *named = names ? jinja_alloc(r, wanted, sizeof *named) : NULL;
+        value *names = jinja_alloc(r, wanted, sizeof *names),
+              *named = names ? jinja_alloc(r, wanted, sizeof *named) : NULL;
         if (!named) {
             return false;
         }
@@ -146,7 +148,8 @@ static bool bind_params(jinja_run *r, const builtin *fn, const arguments *args, 
         bool named = take_named(args, name, n, &bound[count]);
         if (count < args->n) {
             if (named) {
-                return jinja_raise(r, JINJA_TYPE_ERROR, "%s() got multiple values for argument '%.*s'", fn->name, (int)n, name);
+                return jinja_raise(r, JINJA_TYPE_ERROR, "%s() got multiple values for argument '%.*s'", fn->name,
+                                   (int)n, name);
             }
             bound[count] = args->v[count];
         } else if (!named && !optional) {
@@ -156,12 +159,15 @@ static bool bind_params(jinja_run *r, const builtin *fn, const arguments *args, 
         count++;
     }
     if (args->n > count) {
-        return jinja_raise(r, JINJA_TYPE_ERROR, "%s() takes at most %zu arguments (%zu given)", fn->name, count, args->n);
+        return jinja_raise(r, JINJA_TYPE_ERROR, "%s() takes at most %zu arguments (%zu given)", fn->name, count,
+                           args->n);
     }
-    return used == args->n_named || jinja_raise(r, JINJA_TYPE_ERROR, "%s() got an unexpected keyword argument", fn->name);
+    return used == args->n_named ||
+           jinja_raise(r, JINJA_TYPE_ERROR, "%s() got an unexpected keyword argument", fn->name);
 }
 
-static bool make_lazy(jinja_run *r, const builtin *fn, value self, const arguments *args, const value *bound, value *out)
+static bool make_lazy(jinja_run *r, const builtin *fn, value self, const arguments *args, const value *bound,
+                      value *out)
 {
     value *copies = jinja_alloc(r, MAX_PARAMS + 1, sizeof *copies);
     arguments *kept = copies ? jinja_alloc(r, 1, sizeof *kept) : NULL;

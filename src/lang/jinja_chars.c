@@ -25,8 +25,9 @@ static bool is_alpha(utf8proc_category_t k)
 /* Superscripts, subscripts and circled digits have a digit's value but are no decimals. */
 static bool is_other_digit(uint32_t c)
 {
-    return c == 0xb2 || c == 0xb3 || c == 0xb9 || c == 0x2070 || (c >= 0x2074 && c <= 0x2079) || (c >= 0x2080 && c <= 0x2089) ||
-           (c >= 0x2460 && c <= 0x2468) || (c >= 0x2474 && c <= 0x247c) || (c >= 0x2488 && c <= 0x2490);
+    return c == 0xb2 || c == 0xb3 || c == 0xb9 || c == 0x2070 || (c >= 0x2074 && c <= 0x2079) ||
+           (c >= 0x2080 && c <= 0x2089) || (c >= 0x2460 && c <= 0x2468) || (c >= 0x2474 && c <= 0x247c) ||
+           (c >= 0x2488 && c <= 0x2490);
 }
 
 /* Ideographs with a numeric value. */
@@ -155,8 +156,9 @@ static bool is_cased(uint32_t c)
 static bool is_ignorable(uint32_t c)
 {
     utf8proc_category_t k = category(c);
-    return k == UTF8PROC_CATEGORY_MN || k == UTF8PROC_CATEGORY_ME || k == UTF8PROC_CATEGORY_CF || k == UTF8PROC_CATEGORY_LM ||
-           k == UTF8PROC_CATEGORY_SK || c == '\'' || c == '.' || c == ':' || c == 0xb7 || c == 0x2019;
+    return k == UTF8PROC_CATEGORY_MN || k == UTF8PROC_CATEGORY_ME || k == UTF8PROC_CATEGORY_CF ||
+           k == UTF8PROC_CATEGORY_LM || k == UTF8PROC_CATEGORY_SK || c == '\'' || c == '.' || c == ':' || c == 0xb7 ||
+           c == 0x2019;
 }
 
 static bool is_final_sigma(const char *s, size_t n, size_t at)

@@ -28,8 +28,8 @@ static bool check_list(checker *c, const node_list *l, surroundings s)
 
 static bool check_args(checker *c, const call_args *args, surroundings s)
 {
-    return !args || (check_list(c, &args->positional, s) && check_list(c, &args->keywords, s) && check(c, args->star, s) &&
-                     check(c, args->star_star, s));
+    return !args || (check_list(c, &args->positional, s) && check_list(c, &args->keywords, s) &&
+                     check(c, args->star, s) && check(c, args->star_star, s));
 }
 
 static bool check_name(checker *c, const node *n)
@@ -53,8 +53,8 @@ static bool check_macro(checker *c, node *n, surroundings s)
     for (uint32_t i = 0; i < n->items.n; i++) {
         for (uint32_t k = 0; k < i; k++) {
             if (n->items.v[i]->symbol == n->items.v[k]->symbol) {
-                return jinja_parse_fail(c->p, JINJA_PYTHON_SYNTAX_ERROR, n->line, n->column, "duplicate argument '%.*s'",
-                                        JINJA_TEXT(n->items.v[i]->constant.as.s));
+                return jinja_parse_fail(c->p, JINJA_PYTHON_SYNTAX_ERROR, n->line, n->column,
+                                        "duplicate argument '%.*s'", JINJA_TEXT(n->items.v[i]->constant.as.s));
             }
         }
     }
@@ -143,7 +143,8 @@ static bool check(checker *c, node *n, surroundings s)
         return true;
     }
     if (c->depth >= MAX_DEPTH) {
-        return jinja_parse_fail(c->p, JINJA_LIMIT, n->line, n->column, "an expression of more than %d steps", MAX_DEPTH);
+        return jinja_parse_fail(c->p, JINJA_LIMIT, n->line, n->column, "an expression of more than %d steps",
+                                MAX_DEPTH);
     }
     c->depth++;
     bool ok = check_kind(c, n, s);

@@ -193,8 +193,8 @@ bool jinja_compare(jinja_run *r, value a, value b, const char *op, int *order)
         jinja_leave(r);
         return ok && r->fault.kind == JINJA_NO_ERROR;
     }
-    return jinja_raise(r, JINJA_TYPE_ERROR, "'%s' not supported between instances of '%s' and '%s'", op, jinja_type_name(a),
-                       jinja_type_name(b));
+    return jinja_raise(r, JINJA_TYPE_ERROR, "'%s' not supported between instances of '%s' and '%s'", op,
+                       jinja_type_name(a), jinja_type_name(b));
 }
 
 static bool find_text(const str *in, const str *what)

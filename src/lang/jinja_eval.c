@@ -101,7 +101,8 @@ static bool eval_unary(jinja_run *r, const node *n, value *out)
     if (v.kind == V_UNDEFINED) {
         return jinja_raise_undefined(r, v.as.undefined);
     }
-    return jinja_raise(r, JINJA_TYPE_ERROR, "bad operand type for unary %c: '%s'", negative ? '-' : '+', jinja_type_name(v));
+    return jinja_raise(r, JINJA_TYPE_ERROR, "bad operand type for unary %c: '%s'", negative ? '-' : '+',
+                       jinja_type_name(v));
 }
 
 static bool eval_binary(jinja_run *r, const node *n, value *out)
@@ -174,7 +175,8 @@ static bool eval_condition(jinja_run *r, const node *n, value *out)
     if (!hint) {
         return false;
     }
-    snprintf(hint, 120, "the inline if-expression on line %u evaluated to false and no else section was defined.", n->line);
+    snprintf(hint, 120, "the inline if-expression on line %u evaluated to false and no else section was defined.",
+             n->line);
     return jinja_undefined(r, JINJA_UNDEFINED_ERROR, hint, NULL, VALUE_NONE, out);
 }
 
@@ -222,10 +224,10 @@ static bool eval_constant(jinja_run *r, const node *n, value *out)
 }
 
 static bool (*const evaluators[])(jinja_run *r, const node *n, value *out) = {
-    [N_CONST] = eval_constant, [N_NAME] = eval_name,      [N_TUPLE] = eval_items,   [N_LIST] = eval_items,
-    [N_DICT] = eval_dict,      [N_ATTR] = eval_attr,      [N_ITEM] = eval_item,     [N_CALL] = eval_call,
-    [N_FILTER] = eval_filter,  [N_TEST] = eval_test,      [N_NOT] = eval_unary,     [N_NEG] = eval_unary,
-    [N_POS] = eval_unary,      [N_BINARY] = eval_binary,  [N_AND] = eval_logic,     [N_OR] = eval_logic,
+    [N_CONST] = eval_constant,  [N_NAME] = eval_name,     [N_TUPLE] = eval_items,    [N_LIST] = eval_items,
+    [N_DICT] = eval_dict,       [N_ATTR] = eval_attr,     [N_ITEM] = eval_item,      [N_CALL] = eval_call,
+    [N_FILTER] = eval_filter,   [N_TEST] = eval_test,     [N_NOT] = eval_unary,      [N_NEG] = eval_unary,
+    [N_POS] = eval_unary,       [N_BINARY] = eval_binary, [N_AND] = eval_logic,      [N_OR] = eval_logic,
     [N_COMPARE] = eval_compare, [N_CONCAT] = eval_concat, [N_COND] = eval_condition,
 };
 

@@ -11,7 +11,8 @@ static bool unpack(jinja_run *r, const node *target, value v)
         return false;
     }
     if (items.n < target->items.n) {
-        return jinja_raise(r, JINJA_VALUE_ERROR, "not enough values to unpack (expected %u, got %zu)", target->items.n, items.n);
+        return jinja_raise(r, JINJA_VALUE_ERROR, "not enough values to unpack (expected %u, got %zu)", target->items.n,
+                           items.n);
     }
     if (items.n > target->items.n) {
         return jinja_raise(r, JINJA_VALUE_ERROR, "too many values to unpack (expected %u)", target->items.n);
@@ -173,7 +174,8 @@ static flow exec_filter_block(jinja_run *r, const node *n)
     if (f != FLOW_NEXT) {
         return f;
     }
-    bool ok = jinja_apply_filters(r, n->a, v, &v) && jinja_to_string(r, v, &v) && jinja_write(r, v.as.s->data, v.as.s->size);
+    bool ok =
+        jinja_apply_filters(r, n->a, v, &v) && jinja_to_string(r, v, &v) && jinja_write(r, v.as.s->data, v.as.s->size);
     return ok ? FLOW_NEXT : FLOW_FAIL;
 }
 

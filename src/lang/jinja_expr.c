@@ -307,7 +307,8 @@ static bool parse_argument(parser *p, call_args *args, uint32_t *n_positional, u
     token *t = jinja_peek(p);
     bool keyword = t->kind == T_NAME && jinja_peek_next(p)->kind == T_ASSIGN;
     bool star = t->kind == T_MUL, star_star = t->kind == T_POW;
-    if (args->star_star || (!keyword && !star_star && args->star) || (!keyword && !star && !star_star && args->keywords.n)) {
+    if (args->star_star || (!keyword && !star_star && args->star) ||
+        (!keyword && !star && !star_star && args->keywords.n)) {
         fail_at(p, t, message);
         return false;
     }
@@ -509,10 +510,10 @@ static node *parse_test(parser *p, node *operand)
         return n;
     }
     node *not = jinja_node(p, N_NOT, at);
-    if (not) {
-        not->a = n;
+    if (not ) {
+        not ->a = n;
     }
-    return not;
+    return not ;
 }
 
 static node *parse_filter_expression(parser *p, node *n)
@@ -555,9 +556,12 @@ static node *parse_name(parser *p, bool with_namespace)
     static const struct {
         const char *name;
         value constant;
-    } constants[] = {{"true", {.kind = V_BOOL, .as.b = true}},  {"True", {.kind = V_BOOL, .as.b = true}},
-                     {"false", {.kind = V_BOOL}},               {"False", {.kind = V_BOOL}},
-                     {"none", {.kind = V_NONE}},                {"None", {.kind = V_NONE}}};
+    } constants[] = {{"true", {.kind = V_BOOL, .as.b = true}},
+                     {"True", {.kind = V_BOOL, .as.b = true}},
+                     {"false", {.kind = V_BOOL}},
+                     {"False", {.kind = V_BOOL}},
+                     {"none", {.kind = V_NONE}},
+                     {"None", {.kind = V_NONE}}};
     token *t = jinja_take(p);
     node *n = jinja_node(p, N_NAME, t);
     if (!n) {
@@ -673,7 +677,8 @@ static node *parse_primary(parser *p, bool with_namespace)
 
 static bool tuple_ends(parser *p, const char *end)
 {
-    return jinja_at(p, T_VARIABLE_END) || jinja_at(p, T_BLOCK_END) || jinja_at(p, T_RPAREN) || (end && jinja_at_name(p, end));
+    return jinja_at(p, T_VARIABLE_END) || jinja_at(p, T_BLOCK_END) || jinja_at(p, T_RPAREN) ||
+           (end && jinja_at_name(p, end));
 }
 
 node *jinja_parse_tuple(parser *p, unsigned mode, const char *end)

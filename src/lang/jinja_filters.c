@@ -1,6 +1,6 @@
 /* Filters over text and single values; jinja_sequences.c has those over sequences. */
-#include "base/utf8.h"
 #include "lang/jinja_filters.h"
+#include "base/utf8.h"
 
 #include <math.h>
 
@@ -162,7 +162,8 @@ static bool indent(jinja_run *r, value self, const value *a, const arguments *al
         return jinja_raise_undefined(r, self.as.undefined);
     }
     if (self.kind != V_STRING) {
-        return jinja_raise(r, JINJA_TYPE_ERROR, "unsupported operand type(s) for +=: '%s' and 'str'", jinja_type_name(self));
+        return jinja_raise(r, JINJA_TYPE_ERROR, "unsupported operand type(s) for +=: '%s' and 'str'",
+                           jinja_type_name(self));
     }
     if (!by && a[0].kind != V_MISSING && !jinja_to_index(r, a[0], &width)) {
         return false;
@@ -196,11 +197,9 @@ static bool indent(jinja_run *r, value self, const value *a, const arguments *al
 static bool truncate(jinja_run *r, value self, const value *a, const arguments *all, value *out)
 {
     int64_t length = 255, leeway = 5;
+    size_t n;
     value end;
     (void)all;
-    if (self.kind != V_STRING) {
-        return jinja_raise(r, JINJA_TYPE_ERROR, "truncate wants a string, not %s", jinja_type_name(self));
-    }
     if ((a[0].kind != V_MISSING && !jinja_to_index(r, a[0], &length)) ||
         (!jinja_filter_missing(a, 3) && !jinja_to_index(r, a[3], &leeway)) || !jinja_string_c(r, "...", &end)) {
         return false;
@@ -210,11 +209,18 @@ static bool truncate(jinja_run *r, value self, const value *a, const arguments *
         return jinja_raise(r, JINJA_TYPE_ERROR, "object of type '%s' has no len()", jinja_type_name(end));
     }
     if (length < (int64_t)end.as.s->chars || leeway < 0) {
-        return jinja_raise(r, JINJA_PYTHON_ASSERTION_ERROR, "expected length >= %zu, got %lld", end.as.s->chars, (long long)length);
+        return jinja_raise(r, JINJA_PYTHON_ASSERTION_ERROR, "expected length >= %zu, got %lld", end.as.s->chars,
+                           (long long)length);
     }
-    if ((uint64_t)self.as.s->chars <= (uint64_t)length + (uint64_t)leeway) {
+    if (!jinja_length(self, &n)) {
+        return jinja_raise(r, JINJA_TYPE_ERROR, "object of type '%s' has no len()", jinja_type_name(self));
+    }
+    if ((uint64_t)n <= (uint64_t)length + (uint64_t)leeway) {
         *out = self;
         return true;
+    }
+    if (self.kind != V_STRING) {
+        return jinja_raise(r, JINJA_TYPE_ERROR, "truncate wants a string, not %s", jinja_type_name(self));
     }
     bytes head = jinja_str_slice(self.as.s, 0, (size_t)length - end.as.s->chars);
     if (!jinja_truth(a[1])) {
@@ -267,7 +273,8 @@ static bool striptags(jinja_run *r, value self, const value *a, const arguments 
         buffer_string(&b, space ? " " : "");
         space = false;
         size_t k = 0;
-        while (k < 6 && !((size_t)(end - s) >= strlen(entities[k].name) && memcmp(s, entities[k].name, strlen(entities[k].name)) == 0)) {
+        while (k < 6 && !((size_t)(end - s) >= strlen(entities[k].name) &&
+                          memcmp(s, entities[k].name, strlen(entities[k].name)) == 0)) {
             k++;
         }
         if (k < 6) {
@@ -285,8 +292,8 @@ static void quote(const str *s, bool query, buffer *out)
 {
     for (size_t i = 0; i < s->size; i++) {
         uint8_t c = (uint8_t)s->data[i];
-        bool plain = (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_' || c == '.' ||
-                     c == '-' || c == '~' || (c == '/' && !query);
+        bool plain = (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_' ||
+                     c == '.' || c == '-' || c == '~' || (c == '/' && !query);
         if (plain) {
             buffer_append(out, &c, 1);
         } else if (c == ' ' && query) {
@@ -348,12 +355,14 @@ static bool xmlattr(jinja_run *r, value self, const value *a, const arguments *a
             continue;
         }
         if (key.kind != V_STRING) {
-            ok = jinja_raise(r, JINJA_TYPE_ERROR, "expected string or bytes-like object, got '%s'", jinja_type_name(key));
+            ok = jinja_raise(r, JINJA_TYPE_ERROR, "expected string or bytes-like object, got '%s'",
+                             jinja_type_name(key));
             break;
         }
         for (size_t k = 0; ok && k < key.as.s->size; k++) {
             if (strchr(" \t\n\r\f\v/>=", key.as.s->data[k])) {
-                ok = jinja_raise(r, JINJA_VALUE_ERROR, "Invalid character in attribute name: '%.*s'", JINJA_TEXT(key.as.s));
+                ok = jinja_raise(r, JINJA_VALUE_ERROR, "Invalid character in attribute name: '%.*s'",
+                                 JINJA_TEXT(key.as.s));
             }
         }
         ok = ok && escape(r, key, NULL, NULL, &key) && escape(r, v, NULL, NULL, &v);
@@ -372,7 +381,8 @@ static bool format(jinja_run *r, value self, const value *a, const arguments *al
 {
     (void)a;
     if (all->n && all->n_named) {
-        return jinja_raise(r, JINJA_FILTER_ARGUMENT_ERROR, "can't handle positional and keyword arguments at the same time");
+        return jinja_raise(r, JINJA_FILTER_ARGUMENT_ERROR,
+                           "can't handle positional and keyword arguments at the same time");
     }
     list positional = {all->v, all->n, all->n};
     value args = VALUE_TUPLE(&positional);
@@ -447,8 +457,8 @@ static bool int_(jinja_run *r, value self, const value *a, const arguments *all,
     if (self.kind == V_UNDEFINED) {
         return jinja_raise_undefined(r, self.as.undefined);
     }
-    if (a[1].kind != V_MISSING && !jinja_to_index(r, a[1], &base)) {
-        return false;
+    if (a[1].kind != V_MISSING) { /* what int() refuses as a base leads to float() too */
+        base = value_is_integer(a[1]) ? value_integer(a[1]) : -1;
     }
     if (value_is_integer(self)) {
         out->as.i = value_integer(self);
@@ -525,7 +535,9 @@ static bool round_(jinja_run *r, value self, const value *a, const arguments *al
         double f = self.kind == V_FLOAT ? nearbyint(self.as.f) : 0;
         bool ok = true;
         *out = VALUE_INT(self.kind == V_FLOAT ? 0 : value_integer(self));
-        return self.kind != V_FLOAT || (truncate_float(r, f, out, &ok) && (ok || jinja_raise(r, JINJA_VALUE_ERROR, "cannot convert float NaN to integer")));
+        return self.kind != V_FLOAT ||
+               (truncate_float(r, f, out, &ok) &&
+                (ok || jinja_raise(r, JINJA_VALUE_ERROR, "cannot convert float NaN to integer")));
     }
     if (a[0].kind != V_MISSING && !jinja_to_index(r, a[0], &digits)) {
         return false;
@@ -551,10 +563,14 @@ static bool filesizeformat(jinja_run *r, value self, const value *a, const argum
     double n, base = jinja_truth(a[0]) ? 1024 : 1000, unit;
     buffer b;
     (void)all;
+    if (self.kind == V_UNDEFINED) {
+        return jinja_raise_undefined(r, self.as.undefined);
+    }
     if (value_is_number(self)) {
         n = value_number(self);
     } else if (self.kind != V_STRING) {
-        return jinja_raise(r, JINJA_TYPE_ERROR, "float() argument must be a string or a real number, not '%s'", jinja_type_name(self));
+        return jinja_raise(r, JINJA_TYPE_ERROR, "float() argument must be a string or a real number, not '%s'",
+                           jinja_type_name(self));
     } else if (!jinja_parse_float(self.as.s->data, self.as.s->size, &n)) {
         return jinja_raise(r, JINJA_VALUE_ERROR, "could not convert string to float");
     }
@@ -586,7 +602,8 @@ static bool attr(jinja_run *r, value self, const value *a, const arguments *all,
         if (!jinja_find_method(r, self, a[0].as.s, &found)) {
             return false;
         }
-        if (found.kind == V_MISSING && jinja_dict_find(self.as.dict, a[0].as.s->data, a[0].as.s->size).kind != V_MISSING) {
+        if (found.kind == V_MISSING &&
+            jinja_dict_find(self.as.dict, a[0].as.s->data, a[0].as.s->size).kind != V_MISSING) {
             return jinja_undefined_member(r, self, a[0], out);
         }
     }

@@ -311,7 +311,11 @@ static bool convert(percent *p, const char **at, const char *end, buffer *out)
         buffer_string(out, "%");
         return true;
     }
-    if (!strchr("srac" "diuoxX" "eEfFgG", l.type) || !l.type) {
+    if (!strchr("srac"
+                "diuoxX"
+                "eEfFgG",
+                l.type) ||
+        !l.type) {
         return jinja_raise(p->r, JINJA_VALUE_ERROR, "unsupported format character '%c'", l.type);
     }
     if (v.kind == V_MISSING && !next_argument(p, &v)) {
@@ -348,7 +352,8 @@ bool jinja_percent(jinja_run *r, const str *format, value args, value *out)
             ok = convert(&p, &at, end, &b);
         }
         if (b.size > r->options.limits.memory_bytes) {
-            ok = jinja_raise(r, JINJA_LIMIT, "a text of more than %llu bytes", (unsigned long long)r->options.limits.memory_bytes);
+            ok = jinja_raise(r, JINJA_LIMIT, "a text of more than %llu bytes",
+                             (unsigned long long)r->options.limits.memory_bytes);
         }
     }
     bool mapping = args.kind == V_DICT || args.kind == V_LIST || args.kind == V_UNDEFINED || args.kind == V_RANGE;
@@ -372,13 +377,15 @@ static bool lookup_field(formatter *f, const char *s, size_t n, value *out)
     bool overflow;
     if (n == 0 || jinja_parse_int(s, n, 10, &i, &overflow)) {
         if (n ? f->automatic > 0 : f->automatic < 0) {
-            return jinja_raise(f->r, JINJA_VALUE_ERROR, n ? "cannot switch from automatic field numbering to manual field specification"
-                                                          : "cannot switch from manual field specification to automatic field numbering");
+            return jinja_raise(f->r, JINJA_VALUE_ERROR,
+                               n ? "cannot switch from automatic field numbering to manual field specification"
+                                 : "cannot switch from manual field specification to automatic field numbering");
         }
         i = n ? i : f->automatic;
         f->automatic = n ? -1 : f->automatic + 1;
         if (i < 0 || (uint64_t)i >= f->args->n) {
-            return jinja_raise(f->r, JINJA_INDEX_ERROR, "Replacement index %lld out of range for positional args tuple", (long long)i);
+            return jinja_raise(f->r, JINJA_INDEX_ERROR, "Replacement index %lld out of range for positional args tuple",
+                               (long long)i);
         }
         *out = f->args->v[i];
         return true;
@@ -496,11 +503,13 @@ static bool format_value(formatter *f, value v, const str *spec, buffer *out)
     }
     bool number = value_is_number(v);
     if (v.kind != V_STRING && !number) {
-        return jinja_raise(f->r, JINJA_TYPE_ERROR, "unsupported format string passed to %s.__format__", jinja_type_name(v));
+        return jinja_raise(f->r, JINJA_TYPE_ERROR, "unsupported format string passed to %s.__format__",
+                           jinja_type_name(v));
     }
     const char *allowed = v.kind == V_STRING ? "s" : v.kind == V_FLOAT ? "eEfFgGn%" : "bcdoxXneEfFgG%";
     if (l.type && !strchr(allowed, l.type)) {
-        return jinja_raise(f->r, JINJA_VALUE_ERROR, "Unknown format code '%c' for object of type '%s'", l.type, jinja_type_name(v));
+        return jinja_raise(f->r, JINJA_VALUE_ERROR, "Unknown format code '%c' for object of type '%s'", l.type,
+                           jinja_type_name(v));
     }
     if (v.kind == V_STRING) {
         if (l.align == '=' && aligned) {
@@ -581,8 +590,9 @@ static bool expand(formatter *f, const char *s, size_t n, uint32_t depth, buffer
                 nesting -= s[at] == '}' ? 1 : 0;
             }
             if (nesting) {
-                return jinja_raise(f->r, JINJA_VALUE_ERROR, from == n ? "Single '{' encountered in format string"
-                                                                      : "expected '}' before end of string");
+                return jinja_raise(f->r, JINJA_VALUE_ERROR,
+                                   from == n ? "Single '{' encountered in format string"
+                                             : "expected '}' before end of string");
             }
             if (!replace_field(f, s + from, at - from - 1, depth, out)) {
                 return false;

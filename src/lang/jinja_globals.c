@@ -20,8 +20,8 @@ static bool range_(jinja_run *r, value self, const value *a, const arguments *al
         return jinja_raise(r, JINJA_VALUE_ERROR, "range() arg 3 must not be zero");
     }
     if (jinja_range_length(g) > MAX_RANGE) {
-        return jinja_raise(r, JINJA_OVERFLOW_ERROR, "Range too big. The sandbox blocks ranges larger than MAX_RANGE (%d).",
-                           MAX_RANGE);
+        return jinja_raise(r, JINJA_OVERFLOW_ERROR,
+                           "Range too big. The sandbox blocks ranges larger than MAX_RANGE (%d).", MAX_RANGE);
     }
     *out = (value){.kind = V_RANGE, .as.range = g};
     return true;
@@ -52,7 +52,8 @@ static dict *make_dict(jinja_run *r, const arguments *all, const char *name)
                 return NULL;
             }
             if (pair.n != 2) {
-                jinja_raise(r, JINJA_VALUE_ERROR, "dictionary update sequence element #%zu has length %zu; 2 is required", i, pair.n);
+                jinja_raise(r, JINJA_VALUE_ERROR,
+                            "dictionary update sequence element #%zu has length %zu; 2 is required", i, pair.n);
                 return NULL;
             }
             if (!jinja_dict_set(r, d, pair.items[0], pair.items[1])) {
@@ -122,7 +123,8 @@ static bool raise_exception(jinja_run *r, value self, const value *a, const argu
     if (!jinja_to_string(r, a[0], &message)) {
         return false;
     }
-    return jinja_raise(r, JINJA_RAISED, "%.*s", (int)(message.as.s->size < 399 ? message.as.s->size : 399), message.as.s->data);
+    return jinja_raise(r, JINJA_RAISED, "%.*s", (int)(message.as.s->size < 399 ? message.as.s->size : 399),
+                       message.as.s->data);
 }
 
 static bool strftime_now(jinja_run *r, value self, const value *a, const arguments *all, value *out)

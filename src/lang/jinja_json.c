@@ -106,7 +106,8 @@ static bool dump_key(dumper *d, value key)
         buffer_string(d->out, "\"");
         return true;
     default:
-        return jinja_raise(d->r, JINJA_TYPE_ERROR, "keys must be str, int, float, bool or None, not %s", jinja_type_name(key));
+        return jinja_raise(d->r, JINJA_TYPE_ERROR, "keys must be str, int, float, bool or None, not %s",
+                           jinja_type_name(key));
     }
 }
 

@@ -22,10 +22,10 @@ static const struct {
     const char *text;
     uint8_t kind;
 } operators[] = {
-    {"//", T_FLOORDIV}, {"**", T_POW},      {"==", T_EQ},       {"!=", T_NE},     {">=", T_GE},     {"<=", T_LE},
-    {"+", T_ADD},       {"-", T_SUB},       {"/", T_DIV},       {"*", T_MUL},     {"%", T_MOD},     {"~", T_TILDE},
-    {"[", T_LBRACKET},  {"]", T_RBRACKET},  {"(", T_LPAREN},    {")", T_RPAREN},  {"{", T_LBRACE},  {"}", T_RBRACE},
-    {">", T_GT},        {"<", T_LT},        {"=", T_ASSIGN},    {".", T_DOT},     {":", T_COLON},   {"|", T_PIPE},
+    {"//", T_FLOORDIV}, {"**", T_POW},      {"==", T_EQ},    {"!=", T_NE},    {">=", T_GE},    {"<=", T_LE},
+    {"+", T_ADD},       {"-", T_SUB},       {"/", T_DIV},    {"*", T_MUL},    {"%", T_MOD},    {"~", T_TILDE},
+    {"[", T_LBRACKET},  {"]", T_RBRACKET},  {"(", T_LPAREN}, {")", T_RPAREN}, {"{", T_LBRACE}, {"}", T_RBRACE},
+    {">", T_GT},        {"<", T_LT},        {"=", T_ASSIGN}, {".", T_DOT},    {":", T_COLON},  {"|", T_PIPE},
     {",", T_COMMA},     {";", T_SEMICOLON},
 };
 
@@ -545,7 +545,8 @@ bool jinja_lex(parser *p, bytes source)
     }
     while (x.at < x.n) {
         size_t start = x.at;
-        while (start + 1 < x.n && !(x.s[start] == '{' && (x.s[start + 1] == '{' || x.s[start + 1] == '%' || x.s[start + 1] == '#'))) {
+        while (start + 1 < x.n &&
+               !(x.s[start] == '{' && (x.s[start + 1] == '{' || x.s[start + 1] == '%' || x.s[start + 1] == '#'))) {
             start++;
         }
         if (start + 1 >= x.n) {

@@ -215,7 +215,8 @@ static bool loop_nextitem(jinja_run *r, loop_state *l, value *out)
 static bool loop_previtem(jinja_run *r, loop_state *l, value *out)
 {
     *out = l->before;
-    return l->index0 > 0 || jinja_undefined(r, JINJA_UNDEFINED_ERROR, "there is no previous item", NULL, VALUE_NONE, out);
+    return l->index0 > 0 ||
+           jinja_undefined(r, JINJA_UNDEFINED_ERROR, "there is no previous item", NULL, VALUE_NONE, out);
 }
 
 static bool loop_cycle(jinja_run *r, value self, const value *a, const arguments *all, value *out)
@@ -252,8 +253,10 @@ bool jinja_loop_attr(jinja_run *r, loop_state *l, const str *name, value *out)
     const struct {
         const char *name;
         value v;
-    } plain[] = {{"index", VALUE_INT(l->index0 + 1)},   {"index0", VALUE_INT(l->index0)},
-                 {"first", VALUE_BOOL(l->index0 == 0)}, {"depth", VALUE_INT(l->depth0 + 1)},
+    } plain[] = {{"index", VALUE_INT(l->index0 + 1)},
+                 {"index0", VALUE_INT(l->index0)},
+                 {"first", VALUE_BOOL(l->index0 == 0)},
+                 {"depth", VALUE_INT(l->depth0 + 1)},
                  {"depth0", VALUE_INT(l->depth0)}};
     static const struct {
         const char *name;

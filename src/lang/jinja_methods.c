@@ -91,7 +91,8 @@ static bool sequence_index(jinja_run *r, value self, const value *a, const argum
         return false;
     }
     to = (int64_t)l.n;
-    if ((a[1].kind != V_MISSING && !jinja_to_index(r, a[1], &from)) || (a[2].kind != V_MISSING && !jinja_to_index(r, a[2], &to))) {
+    if ((a[1].kind != V_MISSING && !jinja_to_index(r, a[1], &from)) ||
+        (a[2].kind != V_MISSING && !jinja_to_index(r, a[2], &to))) {
         return false;
     }
     from = from < 0 ? (from + (int64_t)l.n < 0 ? 0 : from + (int64_t)l.n) : from;
@@ -157,24 +158,34 @@ static bool cycler_reset(jinja_run *r, value self, const value *a, const argumen
 }
 
 static const builtin of_dict[] = {
-    {"get", dict_get, "/ key ?default", NULL}, {"items", dict_items, "/", NULL},
-    {"keys", dict_keys, "/", NULL},            {"values", dict_values, "/", NULL},
-    {"copy", copy, "/", NULL},                 {"fromkeys", dict_fromkeys, "/ iterable ?value", NULL},
+    {"get", dict_get, "/ key ?default", NULL},
+    {"items", dict_items, "/", NULL},
+    {"keys", dict_keys, "/", NULL},
+    {"values", dict_values, "/", NULL},
+    {"copy", copy, "/", NULL},
+    {"fromkeys", dict_fromkeys, "/ iterable ?value", NULL},
 };
 static const builtin of_list[] = {
-    {"count", sequence_count, "/ value", NULL}, {"index", sequence_index, "/ value ?start ?stop", NULL}, {"copy", copy, "/", NULL},
+    {"count", sequence_count, "/ value", NULL},
+    {"index", sequence_index, "/ value ?start ?stop", NULL},
+    {"copy", copy, "/", NULL},
 };
 static const builtin of_tuple[] = {
-    {"count", sequence_count, "/ value", NULL}, {"index", sequence_index, "/ value ?start ?stop", NULL},
+    {"count", sequence_count, "/ value", NULL},
+    {"index", sequence_index, "/ value ?start ?stop", NULL},
 };
 static const builtin of_int[] = {
-    {"bit_length", bit_length, "/", NULL}, {"bit_count", bit_count, "/", NULL}, {"conjugate", number_itself, "/", NULL},
+    {"bit_length", bit_length, "/", NULL},
+    {"bit_count", bit_count, "/", NULL},
+    {"conjugate", number_itself, "/", NULL},
 };
 static const builtin of_float[] = {
-    {"is_integer", is_integer, "/", NULL}, {"conjugate", number_itself, "/", NULL},
+    {"is_integer", is_integer, "/", NULL},
+    {"conjugate", number_itself, "/", NULL},
 };
 static const builtin of_cycler[] = {
-    {"next", cycler_next, "/", NULL}, {"reset", cycler_reset, "/", NULL},
+    {"next", cycler_next, "/", NULL},
+    {"reset", cycler_reset, "/", NULL},
 };
 
 static const struct {
@@ -182,10 +193,14 @@ static const struct {
     const builtin *rows;
     size_t n;
 } tables[] = {
-    {V_DICT, of_dict, sizeof of_dict / sizeof *of_dict},     {V_LIST, of_list, sizeof of_list / sizeof *of_list},
-    {V_TUPLE, of_tuple, sizeof of_tuple / sizeof *of_tuple}, {V_RANGE, of_tuple, sizeof of_tuple / sizeof *of_tuple},
-    {V_INT, of_int, sizeof of_int / sizeof *of_int},         {V_BOOL, of_int, sizeof of_int / sizeof *of_int},
-    {V_FLOAT, of_float, sizeof of_float / sizeof *of_float}, {V_CYCLER, of_cycler, sizeof of_cycler / sizeof *of_cycler},
+    {V_DICT, of_dict, sizeof of_dict / sizeof *of_dict},
+    {V_LIST, of_list, sizeof of_list / sizeof *of_list},
+    {V_TUPLE, of_tuple, sizeof of_tuple / sizeof *of_tuple},
+    {V_RANGE, of_tuple, sizeof of_tuple / sizeof *of_tuple},
+    {V_INT, of_int, sizeof of_int / sizeof *of_int},
+    {V_BOOL, of_int, sizeof of_int / sizeof *of_int},
+    {V_FLOAT, of_float, sizeof of_float / sizeof *of_float},
+    {V_CYCLER, of_cycler, sizeof of_cycler / sizeof *of_cycler},
 };
 
 bool jinja_find_method(jinja_run *r, value self, const str *name, value *out)

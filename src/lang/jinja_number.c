@@ -27,13 +27,20 @@ static void strip(const char **s, size_t *n)
 
 static int digit(char c)
 {
-    return c >= '0' && c <= '9' ? c - '0' : c >= 'a' && c <= 'z' ? c - 'a' + 10 : c >= 'A' && c <= 'Z' ? c - 'A' + 10 : 99;
+    return c >= '0' && c <= '9'   ? c - '0'
+           : c >= 'a' && c <= 'z' ? c - 'a' + 10
+           : c >= 'A' && c <= 'Z' ? c - 'A' + 10
+                                  : 99;
 }
 
 /* 0x, 0o, 0b where the base allows it. */
 static bool prefix(const char *s, size_t n, int *base)
 {
-    int other = n > 2 && s[0] == '0' ? (s[1] | 32) == 'x' ? 16 : (s[1] | 32) == 'o' ? 8 : (s[1] | 32) == 'b' ? 2 : 0 : 0;
+    int other = n > 2 && s[0] == '0' ? (s[1] | 32) == 'x'   ? 16
+                                       : (s[1] | 32) == 'o' ? 8
+                                       : (s[1] | 32) == 'b' ? 2
+                                                            : 0
+                                     : 0;
     if (other && (*base == 0 || *base == other)) {
         *base = other;
         return true;
@@ -164,8 +171,8 @@ bool jinja_parse_float(const char *s, size_t n, double *out)
 
 void jinja_fixed(double v, char conversion, int precision, bool alternate, buffer *out)
 {
-    const char format[] = {'%', alternate ? '#' : '.', alternate ? '.' : '*', alternate ? '*' : conversion,
-                           alternate ? conversion : 0, 0};
+    const char format[] = {
+        '%', alternate ? '#' : '.', alternate ? '.' : '*', alternate ? '*' : conversion, alternate ? conversion : 0, 0};
     size_t from = out->size;
 #if defined(__GNUC__)
 #pragma GCC diagnostic push

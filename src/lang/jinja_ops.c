@@ -138,7 +138,7 @@ static bool float_power(jinja_run *r, double a, double b, value *out)
 static bool floats(jinja_run *r, operator_kind op, double a, double b, value *out)
 {
     if (b == 0 && (op == OP_DIV || op == OP_FLOORDIV || op == OP_MOD)) {
-        return divided_by_zero(r, op == OP_DIV ? "float division by zero"
+        return divided_by_zero(r, op == OP_DIV   ? "float division by zero"
                                   : op == OP_MOD ? "float modulo"
                                                  : "float floor division by zero");
     }
@@ -169,7 +169,8 @@ static bool floats(jinja_run *r, operator_kind op, double a, double b, value *ou
 static bool join_strings(jinja_run *r, value a, value b, value *out)
 {
     bool markup = a.markup || b.markup;
-    if ((markup && !a.markup && !jinja_escape(r, a.as.s, &a)) || (markup && !b.markup && !jinja_escape(r, b.as.s, &b))) {
+    if ((markup && !a.markup && !jinja_escape(r, a.as.s, &a)) ||
+        (markup && !b.markup && !jinja_escape(r, b.as.s, &b))) {
         return false;
     }
     size_t n = a.as.s->size + b.as.s->size;
@@ -255,7 +256,8 @@ static bool add(jinja_run *r, value a, value b, value *out)
     }
     if (a.kind == V_STRING || value_is_sequence(a)) {
         const char *type = jinja_type_name(a);
-        return jinja_raise(r, JINJA_TYPE_ERROR, "can only concatenate %s (not \"%s\") to %s", type, jinja_type_name(b), type);
+        return jinja_raise(r, JINJA_TYPE_ERROR, "can only concatenate %s (not \"%s\") to %s", type, jinja_type_name(b),
+                           type);
     }
     return unsupported(r, OP_ADD, a, b);
 }
@@ -304,7 +306,10 @@ bool jinja_relation(jinja_run *r, operator_kind op, value a, value b, bool *out)
         if (!jinja_compare(r, a, b, names[op], &order)) {
             return false;
         }
-        *out = order != 2 && (op == OP_LT ? order < 0 : op == OP_LE ? order <= 0 : op == OP_GT ? order > 0 : order >= 0);
+        *out = order != 2 && (op == OP_LT   ? order < 0
+                              : op == OP_LE ? order <= 0
+                              : op == OP_GT ? order > 0
+                                            : order >= 0);
         return true;
     }
 }

@@ -129,7 +129,8 @@ static void fail_expected(parser *p, const char *expected)
     char got[80];
     describe(t, got);
     if (t->kind == T_EOF) {
-        jinja_parse_fail(p, JINJA_SYNTAX_ERROR, t->line, t->column, "unexpected end of template, expected '%s'.", expected);
+        jinja_parse_fail(p, JINJA_SYNTAX_ERROR, t->line, t->column, "unexpected end of template, expected '%s'.",
+                         expected);
     } else {
         jinja_parse_fail(p, JINJA_SYNTAX_ERROR, t->line, t->column, "expected token '%s', got '%s'", expected, got);
     }
@@ -457,12 +458,23 @@ static const struct {
     const char *name;
     node *(*parse)(parser *p, const token *at);
 } statements[] = {
-    {"set", parse_set},           {"for", parse_for},         {"if", parse_if},
-    {"with", parse_with},         {"macro", parse_macro},     {"call", parse_call_block},
-    {"filter", parse_filter_block}, {"block", parse_named_block}, {"generation", parse_generation},
-    {"autoescape", parse_autoescape}, {"print", parse_print}, {"break", parse_break},
-    {"continue", parse_continue}, {"include", refuse},        {"import", refuse},
-    {"from", refuse},             {"extends", refuse},
+    {"set", parse_set},
+    {"for", parse_for},
+    {"if", parse_if},
+    {"with", parse_with},
+    {"macro", parse_macro},
+    {"call", parse_call_block},
+    {"filter", parse_filter_block},
+    {"block", parse_named_block},
+    {"generation", parse_generation},
+    {"autoescape", parse_autoescape},
+    {"print", parse_print},
+    {"break", parse_break},
+    {"continue", parse_continue},
+    {"include", refuse},
+    {"import", refuse},
+    {"from", refuse},
+    {"extends", refuse},
 };
 
 static bool fail_unknown_tag(parser *p, const token *t, const char *const *ends)
@@ -478,8 +490,9 @@ static bool fail_unknown_tag(parser *p, const token *t, const char *const *ends)
         snprintf(what, sizeof what, "Encountered unknown tag '%.*s'.", JINJA_TEXT(t->constant.as.s));
     }
     return jinja_parse_fail(p, JINJA_SYNTAX_ERROR, t->line, t->column, "%s%s%s%s%s%s%s", what,
-                            looking[0] ? " Jinja was looking for the following tags: " : "", looking, looking[0] ? "." : "",
-                            open ? " The innermost block that needs to be closed is '" : "", open ? open : "", open ? "'." : "");
+                            looking[0] ? " Jinja was looking for the following tags: " : "", looking,
+                            looking[0] ? "." : "", open ? " The innermost block that needs to be closed is '" : "",
+                            open ? open : "", open ? "'." : "");
 }
 
 static node *parse_statement(parser *p, const char *const *ends)

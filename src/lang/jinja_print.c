@@ -169,7 +169,8 @@ static bool repr_object(jinja_run *r, value v, buffer *out)
         buffer_printf(out, "<LoopContext %lld/%lld>", (long long)v.as.loop->index0 + 1, (long long)length);
         return true;
     case V_METHOD:
-        buffer_printf(out, "<built-in method %s of %s object>", v.as.method->fn->name, jinja_type_name(*v.as.method->self));
+        buffer_printf(out, "<built-in method %s of %s object>", v.as.method->fn->name,
+                      jinja_type_name(*v.as.method->self));
         return true;
     case V_FUNCTION:
         buffer_printf(out, "<function %s>", v.as.function->name);
@@ -257,7 +258,8 @@ bool jinja_repr(jinja_run *r, value v, buffer *out)
 bool jinja_print(jinja_run *r, value v, buffer *out)
 {
     if (v.kind == V_STRING) {
-        if (v.as.s->size > r->options.limits.memory_bytes - (out->size < r->options.limits.memory_bytes ? out->size : 0)) {
+        if (v.as.s->size >
+            r->options.limits.memory_bytes - (out->size < r->options.limits.memory_bytes ? out->size : 0)) {
             return jinja_raise(r, JINJA_LIMIT, "a text of more than %llu bytes",
                                (unsigned long long)r->options.limits.memory_bytes);
         }

@@ -64,7 +64,8 @@ void jinja_leave(jinja_run *r)
 bool jinja_write(jinja_run *r, const char *data, size_t size)
 {
     if (size > r->options.limits.output_bytes - r->written) {
-        return jinja_raise(r, JINJA_LIMIT, "more than %llu bytes of text", (unsigned long long)r->options.limits.output_bytes);
+        return jinja_raise(r, JINJA_LIMIT, "more than %llu bytes of text",
+                           (unsigned long long)r->options.limits.output_bytes);
     }
     r->written += size;
     buffer_append(r->out, data, size);
@@ -159,7 +160,8 @@ static bool dict_from_json(jinja_run *r, const json_doc *doc, json_ref v, dict *
         bool escaped;
         bytes key = json_key(doc, m, &escaped);
         value name, item;
-        if (!text_from_json(r, key, escaped, &name) || !from_json(r, doc, m, &item) || !jinja_dict_set(r, d, name, item)) {
+        if (!text_from_json(r, key, escaped, &name) || !from_json(r, doc, m, &item) ||
+            !jinja_dict_set(r, d, name, item)) {
             return false;
         }
     }
@@ -260,8 +262,8 @@ static lithe_status report(const jinja_fault *f, lithe_error *err)
                           : f->kind == JINJA_LIMIT       ? LITHE_E_CONTEXT
                           : f->kind == JINJA_UNSUPPORTED ? LITHE_E_UNSUPPORTED
                                                          : LITHE_E_FORMAT;
-    return error_set(err, status, "template line %u, column %u: %s: %s", f->line, f->column, jinja_error_kind_name(f->kind),
-                     f->message);
+    return error_set(err, status, "template line %u, column %u: %s: %s", f->line, f->column,
+                     jinja_error_kind_name(f->kind), f->message);
 }
 
 lithe_status jinja_render(const jinja_template *t, const json_doc *doc, json_ref vars, const jinja_options *options,

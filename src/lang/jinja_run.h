@@ -18,7 +18,7 @@ typedef struct scope {
 
 struct macro {
     const node *definition;
-    scope *scope; /* where it was defined */
+    scope *scope;    /* where it was defined */
     const str *name; /* NULL: the body of a call block */
 };
 
@@ -27,15 +27,15 @@ struct loop_state {
     const node *definition;
     scope *scope; /* around the loop */
     list source;
-    size_t next;          /* in source */
-    list passed;          /* filtered ahead, for loop.length */
+    size_t next; /* in source */
+    list passed; /* filtered ahead, for loop.length */
     size_t passed_next;
     bool drained;
     int64_t index0, length; /* length < 0: not known */
     int64_t depth0;
     value current, before, ahead, changed;
     bool has_ahead, completed; /* an iteration came to its end */
-    iterator *feed;       /* the source is an iterator that others may use too */
+    iterator *feed;            /* the source is an iterator that others may use too */
 };
 
 /* Arguments of a call as written. */
@@ -126,7 +126,8 @@ void jinja_repr_string(const char *s, size_t n, buffer *out);
 void jinja_print_float(double f, buffer *out); /* as Python's repr */
 /* repr cut to what fits a message. */
 const char *jinja_brief(jinja_run *r, value v, char out[80]);
-bool jinja_to_json(jinja_run *r, value v, const value *a, value *out); /* a: ensure_ascii, indent, separators, sort_keys */
+bool jinja_to_json(jinja_run *r, value v, const value *a,
+                   value *out); /* a: ensure_ascii, indent, separators, sort_keys */
 bool jinja_percent(jinja_run *r, const str *format, value args, value *out);
 bool jinja_format(jinja_run *r, const str *format, const arguments *args, value *out);
 bool jinja_strftime(jinja_run *r, const str *format, value *out);
@@ -138,7 +139,8 @@ bool jinja_finish(jinja_run *r, bool ok, buffer *b, value *out);
 bool jinja_parse_int(const char *s, size_t n, int base, int64_t *out, bool *overflow);
 bool jinja_parse_float(const char *s, size_t n, double *out);
 double jinja_round(double v, int64_t digits);
-void jinja_fixed(double v, char conversion, int precision, bool alternate, buffer *out); /* printf's %e %f %g, with a point */
+void jinja_fixed(double v, char conversion, int precision, bool alternate,
+                 buffer *out);                            /* printf's %e %f %g, with a point */
 bool jinja_to_index(jinja_run *r, value v, int64_t *out); /* an int, else a TypeError */
 
 /* Characters (utf8proc's tables). */
@@ -152,7 +154,16 @@ void jinja_capitalize(const char *s, size_t n, buffer *out);
 void jinja_title(const char *s, size_t n, buffer *out);
 void jinja_swapcase(const char *s, size_t n, buffer *out);
 void jinja_casefold(const char *s, size_t n, buffer *out);
-typedef enum char_class { IS_ALPHA, IS_ALNUM, IS_DECIMAL, IS_DIGIT, IS_NUMERIC, IS_LOWER, IS_UPPER, IS_TITLE } char_class;
+typedef enum char_class {
+    IS_ALPHA,
+    IS_ALNUM,
+    IS_DECIMAL,
+    IS_DIGIT,
+    IS_NUMERIC,
+    IS_LOWER,
+    IS_UPPER,
+    IS_TITLE
+} char_class;
 bool jinja_char_is(char_class c, uint32_t code_point);
 
 /* Tables. */

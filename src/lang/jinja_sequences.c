@@ -55,8 +55,8 @@ static bool merge(jinja_run *r, value *items, value *keys, value *spare, size_t 
     if (n < 2) {
         return true;
     }
-    if (!merge(r, items, keys, spare, half, reverse) || !merge(r, items + half, keys + half, spare, n - half, reverse) ||
-        !jinja_step(r, n)) {
+    if (!merge(r, items, keys, spare, half, reverse) ||
+        !merge(r, items + half, keys + half, spare, n - half, reverse) || !jinja_step(r, n)) {
         return false;
     }
     while (a < half && b < n) {
@@ -124,8 +124,18 @@ static bool sort_key(jinja_run *r, value item, value path, value case_sensitive,
     return true;
 }
 
+/* sorted(reverse=…) wants something like an int. */
+static bool direction(jinja_run *r, value v, bool *reverse)
+{
+    int64_t i = 0;
+    bool ok = v.kind == V_MISSING || jinja_to_index(r, v, &i);
+    *reverse = i != 0;
+    return ok;
+}
+
 static bool sort(jinja_run *r, value self, const value *a, const arguments *all, value *out)
 {
+    bool reverse;
     list *l = own_items(r, self);
     value *keys = l ? jinja_alloc(r, l->n, sizeof *keys) : NULL;
     (void)all;
@@ -134,7 +144,7 @@ static bool sort(jinja_run *r, value self, const value *a, const arguments *all,
             return false;
         }
     }
-    if (!keys || !jinja_sort(r, l->items, keys, l->n, jinja_truth(a[0]))) {
+    if (!keys || !direction(r, a[0], &reverse) || !jinja_sort(r, l->items, keys, l->n, reverse)) {
         return false;
     }
     *out = VALUE_LIST(l);
@@ -143,6 +153,7 @@ static bool sort(jinja_run *r, value self, const value *a, const arguments *all,
 
 static bool dictsort(jinja_run *r, value self, const value *a, const arguments *all, value *out)
 {
+    bool reverse;
     bool by_value = a[1].kind == V_STRING && str_equals(a[1].as.s, "value");
     (void)all;
     if (a[1].kind != V_MISSING && !by_value && !(a[1].kind == V_STRING && str_equals(a[1].as.s, "key"))) {
@@ -164,7 +175,7 @@ static bool dictsort(jinja_run *r, value self, const value *a, const arguments *
             return false;
         }
     }
-    if (!keys || !jinja_sort(r, l->items, keys, l->n, jinja_truth(a[2]))) {
+    if (!keys || !direction(r, a[2], &reverse) || !jinja_sort(r, l->items, keys, l->n, reverse)) {
         return false;
     }
     *out = VALUE_LIST(l);
@@ -201,7 +212,8 @@ static bool extreme(jinja_run *r, value self, const value *a, bool largest, valu
         return false;
     }
     if (!items.n) {
-        return jinja_undefined(r, JINJA_UNDEFINED_ERROR, "No aggregated item, sequence was empty.", NULL, VALUE_NONE, out);
+        return jinja_undefined(r, JINJA_UNDEFINED_ERROR, "No aggregated item, sequence was empty.", NULL, VALUE_NONE,
+                               out);
     }
     for (size_t i = 0; i < items.n; i++) {
         int order = -1;
@@ -242,7 +254,8 @@ static bool sum(jinja_run *r, value self, const value *a, const arguments *all, 
     }
     for (size_t i = 0; i < items.n; i++) {
         value v;
-        if (!jinja_attribute_path(r, items.items[i], a[0], VALUE_MISSING, &v) || !jinja_binary(r, OP_ADD, total, v, &total)) {
+        if (!jinja_attribute_path(r, items.items[i], a[0], VALUE_MISSING, &v) ||
+            !jinja_binary(r, OP_ADD, total, v, &total)) {
             return false;
         }
     }
@@ -327,13 +340,16 @@ static bool items(jinja_run *r, value self, const value *a, const arguments *all
     return l != NULL;
 }
 
-static bool reverse(jinja_run *r, value self, const value *a, const arguments *all, value *out)
+static bool reversed(jinja_run *r, value self, const value *a, const arguments *all, value *out)
 {
     static const struct {
         uint8_t kind;
         const char *type;
-    } types[] = {{V_LIST, "list_reverseiterator"}, {V_TUPLE, "reversed"}, {V_RANGE, "range_iterator"},
-                 {V_DICT, "dict_reversekeyiterator"}, {V_VIEW, "dict_reverseitemiterator"}};
+    } types[] = {{V_LIST, "list_reverseiterator"},
+                 {V_TUPLE, "reversed"},
+                 {V_RANGE, "range_iterator"},
+                 {V_DICT, "dict_reversekeyiterator"},
+                 {V_VIEW, "dict_reverseitemiterator"}};
     (void)a, (void)all;
     if (self.kind == V_STRING) {
         return jinja_slice(r, self, VALUE_NONE, VALUE_NONE, VALUE_INT(-1), out);
@@ -376,8 +392,8 @@ static bool join(jinja_run *r, value self, const value *a, const arguments *all,
     bool ok = true;
     for (size_t i = 0; ok && i < all_items.n; i++) {
         value v;
-        ok = jinja_attribute_path(r, all_items.items[i], a[1], VALUE_MISSING, &v) && (!i || jinja_print(r, separator, &b)) &&
-             jinja_print(r, v, &b);
+        ok = jinja_attribute_path(r, all_items.items[i], a[1], VALUE_MISSING, &v) &&
+             (!i || jinja_print(r, separator, &b)) && jinja_print(r, v, &b);
     }
     return jinja_finish(r, ok, &b, out);
 }
@@ -493,7 +509,8 @@ static bool map(jinja_run *r, value self, const value *a, const arguments *all, 
         if (attribute || str_equals(all->names[i].as.s, "default")) {
             *(attribute ? &path : &fallback) = all->named[i];
         } else {
-            return jinja_raise(r, JINJA_FILTER_ARGUMENT_ERROR, "Unexpected keyword argument '%.*s'", JINJA_TEXT(all->names[i].as.s));
+            return jinja_raise(r, JINJA_FILTER_ARGUMENT_ERROR, "Unexpected keyword argument '%.*s'",
+                               JINJA_TEXT(all->names[i].as.s));
         }
     }
     if (path.kind == V_MISSING) {
@@ -501,10 +518,6 @@ static bool map(jinja_run *r, value self, const value *a, const arguments *all, 
             return jinja_raise(r, JINJA_FILTER_ARGUMENT_ERROR, "map requires a filter argument");
         }
         fn = all->v[0].kind == V_STRING ? jinja_find_filter(all->v[0].as.s) : NULL;
-        char name[80];
-        if (!fn) {
-            return jinja_raise(r, JINJA_RUNTIME_ERROR, "No filter named %s.", jinja_brief(r, all->v[0], name));
-        }
         rest.v++, rest.n--;
     }
     if (!jinja_items(r, self, &all_items)) {
@@ -512,6 +525,10 @@ static bool map(jinja_run *r, value self, const value *a, const arguments *all, 
     }
     for (size_t i = 0; i < all_items.n; i++) {
         value v;
+        char name[80];
+        if (path.kind == V_MISSING && !fn) {
+            return jinja_raise(r, JINJA_RUNTIME_ERROR, "No filter named %s.", jinja_brief(r, all->v[0], name));
+        }
         if (!(fn ? jinja_call_builtin(r, fn, all_items.items[i], &rest, &v)
                  : jinja_attribute_path(r, all_items.items[i], path, fallback, &v)) ||
             !jinja_list_push(r, l, v)) {
@@ -526,6 +543,7 @@ static bool choose(jinja_run *r, value self, const arguments *all, bool wanted, 
 {
     list all_items, *l = jinja_list_new(r, 0);
     const builtin *test = NULL;
+    const value *named = NULL;
     arguments rest = *all;
     char name[80];
     *out = VALUE_LIST(l);
@@ -542,9 +560,7 @@ static bool choose(jinja_run *r, value self, const arguments *all, bool wanted, 
     }
     if (rest.n) {
         test = rest.v[0].kind == V_STRING ? jinja_find_test(rest.v[0].as.s) : NULL;
-        if (!test) {
-            return jinja_raise(r, JINJA_RUNTIME_ERROR, "No test named %s.", jinja_brief(r, rest.v[0], name));
-        }
+        named = &rest.v[0];
         rest.v++, rest.n--;
     }
     if (!jinja_items(r, self, &all_items)) {
@@ -556,6 +572,9 @@ static bool choose(jinja_run *r, value self, const arguments *all, bool wanted, 
             return false;
         }
         holds = v;
+        if (named && !test) {
+            return jinja_raise(r, JINJA_RUNTIME_ERROR, "No test named %s.", jinja_brief(r, *named, name));
+        }
         if (test && !jinja_call_builtin(r, test, v, &rest, &holds)) {
             return false;
         }
@@ -606,7 +625,7 @@ static const builtin filters[] = {
     {"min", min, "?case_sensitive ?attribute", NULL},
     {"reject", reject, "*", "generator"},
     {"rejectattr", rejectattr, "*", "generator"},
-    {"reverse", reverse, "", NULL},
+    {"reverse", reversed, "", NULL},
     {"select", select, "*", "generator"},
     {"selectattr", selectattr, "*", "generator"},
     {"slice", slice, "slices ?fill_with", "generator"},

@@ -2,7 +2,7 @@
 #include "lang/jinja_filters.h"
 
 #define TEST(name, condition)                                                                                          \
-    static bool name(jinja_run *r, value self, const value *a, const arguments *all, value *out)                      \
+    static bool name(jinja_run *r, value self, const value *a, const arguments *all, value *out)                       \
     {                                                                                                                  \
         (void)r, (void)a, (void)all;                                                                                   \
         *out = VALUE_BOOL(condition);                                                                                  \
@@ -77,7 +77,7 @@ static bool relation(jinja_run *r, operator_kind op, value a, value b, value *ou
 }
 
 #define RELATION(name, op)                                                                                             \
-    static bool name(jinja_run *r, value self, const value *a, const arguments *all, value *out)                      \
+    static bool name(jinja_run *r, value self, const value *a, const arguments *all, value *out)                       \
     {                                                                                                                  \
         (void)all;                                                                                                     \
         return relation(r, op, self, a[0], out);                                                                       \

@@ -18,7 +18,8 @@ static moment civil(int64_t seconds)
     }
     int64_t z = days + 719468, era = (z >= 0 ? z : z - 146096) / 146097, of_era = z - era * 146097;
     int64_t year_of_era = (of_era - of_era / 1460 + of_era / 36524 - of_era / 146096) / 365;
-    int64_t of_year = of_era - (365 * year_of_era + year_of_era / 4 - year_of_era / 100), month = (5 * of_year + 2) / 153;
+    int64_t of_year = of_era - (365 * year_of_era + year_of_era / 4 - year_of_era / 100),
+            month = (5 * of_year + 2) / 153;
     moment m = {
         .year = year_of_era + era * 400 + (month >= 10),
         .month = (int)(month < 10 ? month + 3 : month - 9),
@@ -37,7 +38,6 @@ static moment civil(int64_t seconds)
 static const char *const weekdays[] = {"Sunday", "Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday"};
 static const char *const months[] = {"January", "February", "March",     "April",   "May",      "June",
                                      "July",    "August",   "September", "October", "November", "December"};
-
 
 static bool number_of(const moment *m, char letter, int64_t *out)
 {
@@ -127,8 +127,16 @@ static const char *compound(char letter)
     static const struct {
         char letter;
         const char *format;
-    } rows[] = {{'c', "%a %b %e %H:%M:%S %Y"}, {'x', "%m/%d/%y"}, {'D', "%m/%d/%y"}, {'X', "%H:%M:%S"}, {'T', "%H:%M:%S"},
-                {'F', "%Y-%m-%d"},             {'R', "%H:%M"},    {'r', "%I:%M:%S %p"}, {'n', "\n"},    {'t', "\t"}};
+    } rows[] = {{'c', "%a %b %e %H:%M:%S %Y"},
+                {'x', "%m/%d/%y"},
+                {'D', "%m/%d/%y"},
+                {'X', "%H:%M:%S"},
+                {'T', "%H:%M:%S"},
+                {'F', "%Y-%m-%d"},
+                {'R', "%H:%M"},
+                {'r', "%I:%M:%S %p"},
+                {'n', "\n"},
+                {'t', "\t"}};
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         if (rows[i].letter == letter) {
             return rows[i].format;

@@ -6,11 +6,24 @@
 const char *jinja_type_name(value v)
 {
     static const char *const names[N_VALUE_KINDS] = {
-        [V_MISSING] = "missing",   [V_UNDEFINED] = "Undefined", [V_NONE] = "NoneType", [V_BOOL] = "bool",
-        [V_INT] = "int",           [V_FLOAT] = "float",         [V_STRING] = "str",    [V_LIST] = "list",
-        [V_TUPLE] = "tuple",       [V_DICT] = "dict",           [V_RANGE] = "range",   [V_NAMESPACE] = "Namespace",
-        [V_MACRO] = "Macro",       [V_LOOP] = "LoopContext",    [V_FUNCTION] = "function",
-        [V_METHOD] = "builtin_function_or_method",              [V_CYCLER] = "Cycler", [V_JOINER] = "Joiner",
+        [V_MISSING] = "missing",
+        [V_UNDEFINED] = "Undefined",
+        [V_NONE] = "NoneType",
+        [V_BOOL] = "bool",
+        [V_INT] = "int",
+        [V_FLOAT] = "float",
+        [V_STRING] = "str",
+        [V_LIST] = "list",
+        [V_TUPLE] = "tuple",
+        [V_DICT] = "dict",
+        [V_RANGE] = "range",
+        [V_NAMESPACE] = "Namespace",
+        [V_MACRO] = "Macro",
+        [V_LOOP] = "LoopContext",
+        [V_FUNCTION] = "function",
+        [V_METHOD] = "builtin_function_or_method",
+        [V_CYCLER] = "Cycler",
+        [V_JOINER] = "Joiner",
         [V_BLOCK] = "BlockReference",
     };
     static const char *const views[] = {"dict_keys", "dict_values", "dict_items"};
@@ -249,9 +262,12 @@ static const char *owner_name(value v)
     static const struct {
         uint8_t kind;
         const char *name;
-    } modules[] = {{V_UNDEFINED, "jinja2.runtime.Undefined object"}, {V_NAMESPACE, "jinja2.utils.Namespace object"},
-                   {V_MACRO, "jinja2.runtime.Macro object"},         {V_LOOP, "jinja2.runtime.LoopContext object"},
-                   {V_CYCLER, "jinja2.utils.Cycler object"},         {V_JOINER, "jinja2.utils.Joiner object"},
+    } modules[] = {{V_UNDEFINED, "jinja2.runtime.Undefined object"},
+                   {V_NAMESPACE, "jinja2.utils.Namespace object"},
+                   {V_MACRO, "jinja2.runtime.Macro object"},
+                   {V_LOOP, "jinja2.runtime.LoopContext object"},
+                   {V_CYCLER, "jinja2.utils.Cycler object"},
+                   {V_JOINER, "jinja2.utils.Joiner object"},
                    {V_NONE, "None"}};
     for (size_t i = 0; i < sizeof modules / sizeof *modules; i++) {
         if (modules[i].kind == v.kind) {

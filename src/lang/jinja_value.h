@@ -72,7 +72,7 @@ typedef struct iterator {
     const builtin *maker; /* NULL: `items` are there */
     const value *self;
     const arguments *args;
-    const value *bound;   /* the maker's parameters */
+    const value *bound; /* the maker's parameters */
     list items;
     size_t at;
 } iterator;
@@ -136,29 +136,45 @@ struct dict {
     size_t n_index;
 };
 
-#define VALUE_NONE      ((value){.kind = V_NONE})
-#define VALUE_MISSING   ((value){.kind = V_MISSING})
-#define VALUE_BOOL(x)   ((value){.kind = V_BOOL, .as.b = (x)})
-#define VALUE_INT(x)    ((value){.kind = V_INT, .as.i = (x)})
-#define VALUE_FLOAT(x)  ((value){.kind = V_FLOAT, .as.f = (x)})
-#define VALUE_STR(x)    ((value){.kind = V_STRING, .as.s = (x)})
-#define VALUE_LIST(x)   ((value){.kind = V_LIST, .as.list = (x)})
-#define VALUE_TUPLE(x)  ((value){.kind = V_TUPLE, .as.list = (x)})
-#define VALUE_DICT(x)   ((value){.kind = V_DICT, .as.dict = (x)})
+#define VALUE_NONE     ((value){.kind = V_NONE})
+#define VALUE_MISSING  ((value){.kind = V_MISSING})
+#define VALUE_BOOL(x)  ((value){.kind = V_BOOL, .as.b = (x)})
+#define VALUE_INT(x)   ((value){.kind = V_INT, .as.i = (x)})
+#define VALUE_FLOAT(x) ((value){.kind = V_FLOAT, .as.f = (x)})
+#define VALUE_STR(x)   ((value){.kind = V_STRING, .as.s = (x)})
+#define VALUE_LIST(x)  ((value){.kind = V_LIST, .as.list = (x)})
+#define VALUE_TUPLE(x) ((value){.kind = V_TUPLE, .as.list = (x)})
+#define VALUE_DICT(x)  ((value){.kind = V_DICT, .as.dict = (x)})
 
-static inline bool value_is_integer(value v) { return v.kind == V_INT || v.kind == V_BOOL; }
-static inline bool value_is_number(value v) { return value_is_integer(v) || v.kind == V_FLOAT; }
-static inline bool value_is_sequence(value v) { return v.kind == V_LIST || v.kind == V_TUPLE; }
-static inline int64_t value_integer(value v) { return v.kind == V_BOOL ? v.as.b : v.as.i; }
-static inline double value_number(value v) { return v.kind == V_FLOAT ? v.as.f : (double)value_integer(v); }
+static inline bool value_is_integer(value v)
+{
+    return v.kind == V_INT || v.kind == V_BOOL;
+}
+static inline bool value_is_number(value v)
+{
+    return value_is_integer(v) || v.kind == V_FLOAT;
+}
+static inline bool value_is_sequence(value v)
+{
+    return v.kind == V_LIST || v.kind == V_TUPLE;
+}
+static inline int64_t value_integer(value v)
+{
+    return v.kind == V_BOOL ? v.as.b : v.as.i;
+}
+static inline double value_number(value v)
+{
+    return v.kind == V_FLOAT ? v.as.f : (double)value_integer(v);
+}
 
 /* Python's name of the type: "str", "NoneType". */
 const char *jinja_type_name(value v);
 
 /* Making values. False when memory is out or over the limit: the run has the error then. */
 void *jinja_alloc(jinja_run *r, size_t n, size_t size);
-bool jinja_string(jinja_run *r, const char *data, size_t size, value *out);        /* copies */
-bool jinja_string_borrow(jinja_run *r, const char *data, size_t size, value *out); /* data must live as long as the run */
+bool jinja_string(jinja_run *r, const char *data, size_t size, value *out); /* copies */
+bool jinja_string_borrow(jinja_run *r, const char *data, size_t size,
+                         value *out); /* data must live as long as the run */
 bool jinja_string_c(jinja_run *r, const char *literal, value *out);
 /* Takes what a buffer holds; the buffer can be released afterwards. */
 bool jinja_string_buffer(jinja_run *r, const buffer *b, value *out);

@@ -29,7 +29,8 @@ static void run(const lithe_model *m, size_t n, float *out, size_t *vocab, lithe
     lithe_session *s = must_create(m, 0);
     must_prefill(s, ids, n);
     must_decode(s, 5);
-    memcpy(out, must_logits(s, vocab), *vocab * sizeof *out);
+    const float *logits = must_logits(s, vocab);
+    memcpy(out, logits, *vocab * sizeof *out);
     lithe_session_get_work(s, work);
     lithe_session_destroy(s);
 }
@@ -106,7 +107,8 @@ static void sessions_on_threads_share_a_model(void **state)
         some_ids(ids, n, 290, 7);
         lithe_session *s = must_create(exported, 0);
         must_prefill(s, ids, n);
-        memcpy(want + n * vocab, must_logits(s, &vocab), vocab * sizeof *want);
+        const float *logits = must_logits(s, &vocab);
+        memcpy(want + n * vocab, logits, vocab * sizeof *want);
         lithe_session_destroy(s);
     }
     walker walkers[3];

@@ -5,9 +5,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-static const char fallback[] = "{\"messages\": [{\"role\": \"user\", \"content\": \"h\\u00e9\", \"tool_calls\": [{\"function\": {\"name\": \"f\", "
-                               "\"arguments\": {\"a\": 1.5, \"b\": [null, true]}}}]}], \"tools\": null, \"s\": \"a,b c\", \"n\": 7, "
-                               "\"f\": 2.5, \"l\": [3, 1, 2], \"d\": {\"k\": \"v\", \"x\": {}}}";
+static const char fallback[] =
+    "{\"messages\": [{\"role\": \"user\", \"content\": \"h\\u00e9\", \"tool_calls\": [{\"function\": {\"name\": \"f\", "
+    "\"arguments\": {\"a\": 1.5, \"b\": [null, true]}}}]}], \"tools\": null, \"s\": \"a,b c\", \"n\": 7, "
+    "\"f\": 2.5, \"l\": [3, 1, 2], \"d\": {\"k\": \"v\", \"x\": {}}}";
 
 static lithe_status render(const jinja_template *t, const json_doc *vars, buffer *out, jinja_fault *fault)
 {

@@ -45,22 +45,26 @@ static void print_difference(const char *name, const char *want, size_t n_want, 
         at++;
     }
     size_t from = at > 40 ? at - 40 : 0;
-    print_error("%s: differs at byte %zu\n  want: %.*s\n  got:  %.*s\n", name, at, (int)(n_want - from < 120 ? n_want - from : 120),
-                want + from, (int)(n_got - from < 120 ? n_got - from : 120), got + from);
+    print_error("%s: differs at byte %zu\n  want: %.*s\n  got:  %.*s\n", name, at,
+                (int)(n_want - from < 120 ? n_want - from : 120), want + from,
+                (int)(n_got - from < 120 ? n_got - from : 120), got + from);
 }
 
 /* An answer as the golden has it; returns whether it is so. Where the message is the template's or jinja2's own, it counts too. */
-static bool check_failure(const char *name, const json_doc *golden, json_ref expected, const jinja_fault *fault, arena *a)
+static bool check_failure(const char *name, const json_doc *golden, json_ref expected, const jinja_fault *fault,
+                          arena *a)
 {
     const char *kind = json_string(golden, json_get(golden, expected, "error"), a, NULL);
     const char *message = json_string(golden, json_get(golden, expected, "message"), a, NULL);
     const char *got = jinja_error_kind_name(fault->kind);
     bool same = kind && strcmp(kind, got) == 0;
-    if (same && (fault->kind == JINJA_UNDEFINED_ERROR || fault->kind == JINJA_RAISED || fault->kind == JINJA_SECURITY_ERROR)) {
+    if (same &&
+        (fault->kind == JINJA_UNDEFINED_ERROR || fault->kind == JINJA_RAISED || fault->kind == JINJA_SECURITY_ERROR)) {
         same = strncmp(message, fault->message, sizeof fault->message - 1) == 0;
     }
     if (!same) {
-        print_error("%s: want %s: %s\n  got %s: %s\n", name, kind ? kind : "text", message ? message : "", got, fault->message);
+        print_error("%s: want %s: %s\n  got %s: %s\n", name, kind ? kind : "text", message ? message : "", got,
+                    fault->message);
     }
     if (!fault->line || !fault->column) {
         print_error("%s: the error has no place\n", name);
@@ -69,8 +73,8 @@ static bool check_failure(const char *name, const json_doc *golden, json_ref exp
     return same;
 }
 
-static bool check_answer(const char *name, bytes source, const json_doc *vars_doc, json_ref vars, const json_doc *golden,
-                         json_ref expected)
+static bool check_answer(const char *name, bytes source, const json_doc *vars_doc, json_ref vars,
+                         const json_doc *golden, json_ref expected)
 {
     const jinja_options options = {.now = &now};
     jinja_template *t = NULL;
@@ -101,7 +105,8 @@ static bool check_answer(const char *name, bytes source, const json_doc *vars_do
     return same;
 }
 
-static void check_template(const char *name, document *golden, document *messages, json_ref expected, size_t *n, size_t *wrong)
+static void check_template(const char *name, document *golden, document *messages, json_ref expected, size_t *n,
+                           size_t *wrong)
 {
     char path[300];
     uint8_t *source = NULL;
@@ -118,7 +123,8 @@ static void check_template(const char *name, document *golden, document *message
         snprintf(path, sizeof path, "%s / %s", name, set);
         json_ref answer = json_get(golden->json, expected, set);
         assert_int_not_equal(answer, JSON_NONE);
-        *wrong += !check_answer(path, (bytes){source, size}, messages->json, json_get(messages->json, s, "vars"), golden->json, answer);
+        *wrong += !check_answer(path, (bytes){source, size}, messages->json, json_get(messages->json, s, "vars"),
+                                golden->json, answer);
         ++*n;
     }
     arena_fini(&a);
@@ -157,9 +163,10 @@ static void every_construct_answers_as_jinja2_does(void **state)
         char name[400];
         const char *source = json_string(golden.json, json_get(golden.json, c, "template"), &a, &size);
         json_ref vars = json_get(golden.json, c, "vars");
-        snprintf(name, sizeof name, "%s %s", json_string(golden.json, json_get(golden.json, c, "name"), &a, NULL), source);
-        wrong += !check_answer(name, (bytes){(const uint8_t *)source, size}, golden.json, vars == JSON_NONE ? shared : vars,
-                               golden.json, c);
+        snprintf(name, sizeof name, "%s %s", json_string(golden.json, json_get(golden.json, c, "name"), &a, NULL),
+                 source);
+        wrong += !check_answer(name, (bytes){(const uint8_t *)source, size}, golden.json,
+                               vars == JSON_NONE ? shared : vars, golden.json, c);
         n++;
     }
     arena_fini(&a);
@@ -185,7 +192,8 @@ static void what_is_not_supported_is_refused_by_name(void **state)
         buffer_init(&out);
         lithe_status status = jinja_parse(&t, (bytes){(const uint8_t *)source, size}, &fault, &err);
         status = status ? status : jinja_render(t, golden.json, shared, NULL, &out, &fault, &err);
-        if (status != LITHE_E_UNSUPPORTED || fault.kind != JINJA_UNSUPPORTED || !strstr(err.message, "UnsupportedError")) {
+        if (status != LITHE_E_UNSUPPORTED || fault.kind != JINJA_UNSUPPORTED ||
+            !strstr(err.message, "UnsupportedError")) {
             fail_msg("%s: %d %s", source, (int)status, err.message);
         }
         jinja_free(t);

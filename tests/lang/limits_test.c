@@ -98,9 +98,13 @@ static void limits_end_a_rendering(void **state)
         {"{{ [0] * 900000000000 }}", {0}},
         {"{% set ns = namespace(s='x') %}{% for i in range(60) %}{% set ns.s = ns.s + ns.s %}{% endfor %}", {0}},
         {"{% set ns = namespace(l=[]) %}{% for i in range(5000) %}{% set ns.l = [ns.l] %}{% endfor %}{{ ns.l }}", {0}},
-        {"{% set ns = namespace(l=[]) %}{% for i in range(5000) %}{% set ns.l = [ns.l] %}{% endfor %}{{ ns.l|tojson }}", {0}},
-        {"{% set ns = namespace(l=[], m=[]) %}{% for i in range(5000) %}{% set ns.l = [ns.l] %}{% set ns.m = [ns.m] %}{% endfor %}{{ ns.l == ns.m }}", {0}},
-        {"{% set ns = namespace(l=()) %}{% for i in range(5000) %}{% set ns.l = (ns.l,) %}{% endfor %}{{ {ns.l: 1} }}", {0}},
+        {"{% set ns = namespace(l=[]) %}{% for i in range(5000) %}{% set ns.l = [ns.l] %}{% endfor %}{{ ns.l|tojson }}",
+         {0}},
+        {"{% set ns = namespace(l=[], m=[]) %}{% for i in range(5000) %}{% set ns.l = [ns.l] %}{% set ns.m = [ns.m] "
+         "%}{% endfor %}{{ ns.l == ns.m }}",
+         {0}},
+        {"{% set ns = namespace(l=()) %}{% for i in range(5000) %}{% set ns.l = (ns.l,) %}{% endfor %}{{ {ns.l: 1} }}",
+         {0}},
         {"{% macro m() %}{{ m() }}{% endmacro %}{{ m() }}", {0}},
         {"{% for x in [1] recursive %}{{ loop([1]) }}{% endfor %}", {0}},
         {"{{ '%1000000000d' % 1 }}", {0}},
@@ -127,10 +131,22 @@ static void deep_sources_are_refused(void **state)
 {
     static const struct {
         const char *open, *middle, *close;
-    } rows[] = {{"{{ ", "(", "1"},          {"{{ ", "[", ""},      {"{{ ", "not ", "x }}"},  {"{{ ", "-", "1 }}"},
-                {"", "{% if x %}", ""},     {"{{ 1", "+1", " }}"}, {"{{ x", ".a", " }}"},     {"{{ x", "|upper", " }}"},
-                {"{{ x", "[0]", " }}"},     {"{{ ", "{1:", ""},    {"{{ x", "()", " }}"},     {"{{ ", "x if y else ", "z }}"},
-                {"{{ 1", " is odd", " }}"}, {"{{ x", "**2", " }}"}, {"{{ x", " and x", " }}"}, {"{% set ", "(", ""},
+    } rows[] = {{"{{ ", "(", "1"},
+                {"{{ ", "[", ""},
+                {"{{ ", "not ", "x }}"},
+                {"{{ ", "-", "1 }}"},
+                {"", "{% if x %}", ""},
+                {"{{ 1", "+1", " }}"},
+                {"{{ x", ".a", " }}"},
+                {"{{ x", "|upper", " }}"},
+                {"{{ x", "[0]", " }}"},
+                {"{{ ", "{1:", ""},
+                {"{{ x", "()", " }}"},
+                {"{{ ", "x if y else ", "z }}"},
+                {"{{ 1", " is odd", " }}"},
+                {"{{ x", "**2", " }}"},
+                {"{{ x", " and x", " }}"},
+                {"{% set ", "(", ""},
                 {"{% filter upper", "|upper", "%}{% endfilter %}"}};
     (void)state;
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
@@ -147,13 +163,15 @@ static void deep_sources_are_refused(void **state)
     }
 }
 
-static const char busy[] = "{% macro m(a, b=2, c='x') %}{{ a }}{{ varargs }}{{ kwargs }}{{ caller() if caller else '' }}{% endmacro %}"
-                           "{% set ns = namespace(n=0, d={'a': [1, 2.5]}) %}{% for k, v in d.items() if v recursive %}"
-                           "{{ loop.length }}{{ loop.nextitem }}{{ k|upper ~ v }}{% set ns.n = ns.n + 1 %}{% endfor %}"
-                           "{{ d|tojson(indent=2) }}{{ users|map(attribute='name')|list|sort|join(', ') }}"
-                           "{% call m(1, 2, 3, 4, x=5) %}body{% endcall %}{{ '%s %05.1f' % ('a', 2.5) }}{{ '{x}'.format(x=1) }}"
-                           "{% set t %}{{ users|groupby('name') }}{% endset %}{{ t[::-1][:40] }}{{ [1]*20 }}{{ d|dictsort }}";
-static const char busy_vars[] = "{\"d\": {\"a\": 1, \"b\": \"q\\u00e9\"}, \"users\": [{\"name\": \"B\"}, {\"name\": \"a\"}]}";
+static const char busy[] =
+    "{% macro m(a, b=2, c='x') %}{{ a }}{{ varargs }}{{ kwargs }}{{ caller() if caller else '' }}{% endmacro %}"
+    "{% set ns = namespace(n=0, d={'a': [1, 2.5]}) %}{% for k, v in d.items() if v recursive %}"
+    "{{ loop.length }}{{ loop.nextitem }}{{ k|upper ~ v }}{% set ns.n = ns.n + 1 %}{% endfor %}"
+    "{{ d|tojson(indent=2) }}{{ users|map(attribute='name')|list|sort|join(', ') }}"
+    "{% call m(1, 2, 3, 4, x=5) %}body{% endcall %}{{ '%s %05.1f' % ('a', 2.5) }}{{ '{x}'.format(x=1) }}"
+    "{% set t %}{{ users|groupby('name') }}{% endset %}{{ t[::-1][:40] }}{{ [1]*20 }}{{ d|dictsort }}";
+static const char busy_vars[] =
+    "{\"d\": {\"a\": 1, \"b\": \"q\\u00e9\"}, \"users\": [{\"name\": \"B\"}, {\"name\": \"a\"}]}";
 
 /* Each memory limit up to the one that suffices ends in a clean error: no allocation's failure is overlooked. */
 static void every_allocation_may_fail(void **state)
@@ -241,8 +259,10 @@ static void sources_and_variables_are_checked(void **state)
     (void)state;
     assert_int_equal(render("\xff", NULL, (jinja_limits){0}).fault.kind, JINJA_SYNTAX_ERROR);
     assert_int_equal(render("x", "[1]", (jinja_limits){0}).fault.kind, JINJA_TYPE_ERROR);
-    assert_int_equal(render("{{ x }}", "{\"x\": 99999999999999999999}", (jinja_limits){0}).fault.kind, JINJA_UNSUPPORTED);
-    assert_string_equal(render("{{ x }}|{{ y }}", "{\"x\": 1, \"x\": 2, \"y\": 1e5}", (jinja_limits){0}).text, "before:2|100000.0");
+    assert_int_equal(render("{{ x }}", "{\"x\": 99999999999999999999}", (jinja_limits){0}).fault.kind,
+                     JINJA_UNSUPPORTED);
+    assert_string_equal(render("{{ x }}|{{ y }}", "{\"x\": 1, \"x\": 2, \"y\": 1e5}", (jinja_limits){0}).text,
+                        "before:2|100000.0");
     assert_string_equal(render_size("a\0b{{ 'c\0' }}", 13, NULL, (jinja_limits){0}).text, "before:a");
     assert_string_equal(render("{{ x }}", NULL, (jinja_limits){0}).text, "before:");
 }
@@ -267,12 +287,9 @@ static void time_is_the_callers(void **state)
         int64_t now;
         int32_t offset;
         const char *text;
-    } rows[] = {{0, 0, "1970-01-01 00:00:00 001 Thu"},
-                {951782399, 0, "2000-02-28 23:59:59 059 Mon"},
-                {951782400, 0, "2000-02-29 00:00:00 060 Tue"},
-                {951782399, 3600, "2000-02-29 00:59:59 060 Tue"},
-                {-1, 0, "1969-12-31 23:59:59 365 Wed"},
-                {4107542399, 0, "2100-02-28 23:59:59 059 Sun"},
+    } rows[] = {{0, 0, "1970-01-01 00:00:00 001 Thu"},         {951782399, 0, "2000-02-28 23:59:59 059 Mon"},
+                {951782400, 0, "2000-02-29 00:00:00 060 Tue"}, {951782399, 3600, "2000-02-29 00:59:59 060 Tue"},
+                {-1, 0, "1969-12-31 23:59:59 365 Wed"},        {4107542399, 0, "2100-02-28 23:59:59 059 Sun"},
                 {4107542400, 0, "2100-03-01 00:00:00 060 Mon"}};
     jinja_template *t = NULL;
     (void)state;
