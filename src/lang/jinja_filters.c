@@ -161,6 +161,9 @@ static bool indent(jinja_run *r, value self, const value *a, const arguments *al
     if (self.kind == V_UNDEFINED) {
         return jinja_raise_undefined(r, self.as.undefined);
     }
+    if (self.kind == V_LIST) { /* "+=" of a list takes any iterable */
+        return jinja_raise(r, JINJA_ATTRIBUTE_ERROR, "'list' object has no attribute 'splitlines'");
+    }
     if (self.kind != V_STRING) {
         return jinja_raise(r, JINJA_TYPE_ERROR, "unsupported operand type(s) for +=: '%s' and 'str'",
                            jinja_type_name(self));
@@ -220,7 +223,9 @@ static bool truncate(jinja_run *r, value self, const value *a, const arguments *
         return true;
     }
     if (self.kind != V_STRING) {
-        return jinja_raise(r, JINJA_TYPE_ERROR, "truncate wants a string, not %s", jinja_type_name(self));
+        return self.kind == V_DICT ? jinja_raise(r, JINJA_TYPE_ERROR, "unhashable type: 'slice'")
+                                   : jinja_raise(r, JINJA_ATTRIBUTE_ERROR, "'%s' object has no attribute 'rsplit'",
+                                                 jinja_type_name(self));
     }
     bytes head = jinja_str_slice(self.as.s, 0, (size_t)length - end.as.s->chars);
     if (!jinja_truth(a[1])) {

@@ -269,6 +269,9 @@ static const char *owner_name(value v)
                    {V_CYCLER, "jinja2.utils.Cycler object"},
                    {V_JOINER, "jinja2.utils.Joiner object"},
                    {V_NONE, "None"}};
+    if (v.kind == V_STRING && v.markup) {
+        return "markupsafe.Markup object";
+    }
     for (size_t i = 0; i < sizeof modules / sizeof *modules; i++) {
         if (modules[i].kind == v.kind) {
             return modules[i].name;
