@@ -7,7 +7,7 @@
 #   install-deps.sh --aarch64  the cross compiler, its libraries and qemu
 set -eu
 
-packages="gcc libc6-dev make cmake pkg-config zlib1g-dev libpcre2-dev libutf8proc-dev libcmocka-dev python3"
+packages="gcc libc6-dev make cmake pkg-config zlib1g-dev libpcre2-dev libutf8proc-dev libcmocka-dev libsimde-dev python3"
 case "${1-}" in
 "") ;;
 --python) packages="python3 python3-venv ca-certificates" ;;

@@ -4,7 +4,7 @@
     make_text_goldens.py [--models] [--bundles DIR]
 
 Needs sentencepiece and tokenizers (scripts/peer/peer_env.sh). Without --models the committed tokenizers are kept and only ids and
-texts are made again. With --bundles also those of Gemma 3, whose tokenizer is too large to commit.
+texts are made again (tokenizers that are missing are trained). With --bundles also those of Gemma 3, whose tokenizer is too large to commit.
 
 A golden file: {"tokenizer": path, "format": "sentencepiece" | "hf" | "hf_zlib", "ids": [ids of each string of strings.json],
 "decode": [{"ids": …, "plain": text without special tokens, "special": text with them, or null}]}.
@@ -202,6 +202,40 @@ def hf_tokenizers():
     marked.train_from_iterator(corpus(), trainers.BpeTrainer(vocab_size=400, show_progress=False, limit_alphabet=60, continuing_subword_prefix="##",
                                                              special_tokens=["[UNK]"]))
     yield "hf-marked", marked
+    bert = Tokenizer(models.WordPiece(unk_token="[UNK]", max_input_chars_per_word=40))
+    bert.normalizer = normalizers.BertNormalizer(lowercase=True)
+    bert.pre_tokenizer = pre_tokenizers.BertPreTokenizer()
+    bert.train_from_iterator(corpus(), trainers.WordPieceTrainer(vocab_size=900, show_progress=False, limit_alphabet=200,
+                                                                 special_tokens=["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"]))
+    bert.post_processor = processors.BertProcessing(("[SEP]", 3), ("[CLS]", 2))
+    bert.decoder = decoders.WordPiece(prefix="##", cleanup=True)
+    yield "hf-bert", bert
+    cased = Tokenizer.from_str(bert.to_str())
+    cased.normalizer = normalizers.BertNormalizer(lowercase=False, clean_text=True, handle_chinese_chars=False, strip_accents=True)
+    cased.pre_tokenizer = pre_tokenizers.Whitespace()
+    cased.decoder = decoders.WordPiece(prefix="##", cleanup=False)
+    yield "hf-wordpiece", cased
+    ended = Tokenizer(models.BPE(unk_token="<unk>", end_of_word_suffix="</w>"))
+    ended.pre_tokenizer = pre_tokenizers.BertPreTokenizer()
+    ended.decoder = decoders.BPEDecoder("</w>")
+    ended.train_from_iterator(corpus(), trainers.BpeTrainer(vocab_size=500, show_progress=False, limit_alphabet=80, end_of_word_suffix="</w>",
+                                                            special_tokens=["<unk>"]))
+    yield "hf-word-ends", ended
+    # As T5's and XLM-R's are converted: the rules of a SentencePiece model, and its algorithm.
+    rules = sp_pb2.ModelProto()
+    rules.ParseFromString(open(os.path.join(DATA, "unigram-nfkc.model"), "rb").read())
+    for name, fallback in (("hf-unigram", False), ("hf-unigram-bytes", True)):
+        source = sp_pb2.ModelProto()
+        source.ParseFromString(open(os.path.join(DATA, "unigram-%s.model" % ("bytes" if fallback else "nfkc")), "rb").read())
+        uni = Tokenizer(models.Unigram([(p.piece, p.score) for p in source.pieces], 0, byte_fallback=fallback))
+        if not fallback:
+            uni.normalizer = normalizers.Sequence([normalizers.Precompiled(rules.normalizer_spec.precompiled_charsmap),
+                                                   normalizers.Replace(Regex(" {2,}"), " ")])
+        uni.pre_tokenizer = pre_tokenizers.Metaspace("▁", prepend_scheme="always")
+        uni.decoder = decoders.Sequence([decoders.ByteFallback(), decoders.Metaspace("▁")]) if fallback else decoders.Metaspace("▁")
+        uni.add_special_tokens(["<s>", "</s>"])
+        uni.post_processor = processors.TemplateProcessing("$A </s>", "$A </s> $B </s>", [("</s>", uni.token_to_id("</s>"))])
+        yield name, uni
     # K11: a pattern written as a literal string matches only itself.
     literal = byte_level(500)
     literal.pre_tokenizer = pre_tokenizers.Sequence([pre_tokenizers.Split(QWEN_PATTERN, "isolated", invert=False),
@@ -209,8 +243,10 @@ def hf_tokenizers():
     yield "hf-literal-pattern", literal
 
 
-def train_hf():
+def train_hf(all_again):
     for name, t, *j in hf_tokenizers():
+        if not all_again and os.path.exists(os.path.join(DATA, name + ".json")):
+            continue
         text = json.dumps(j[0] if j else json.loads(t.to_str()), ensure_ascii=False, separators=(",", ":"))
         open(os.path.join(DATA, name + ".json"), "w", encoding="utf-8").write(text)
 
@@ -265,7 +301,7 @@ def main():
     os.makedirs(os.path.join(DATA, "golden"), exist_ok=True)
     if a.models:
         train_sentencepiece()
-        train_hf()
+    train_hf(a.models)
     texts = strings()
     texts_all = texts + [b.decode("utf-8", "replace") for b in INVALID]
     with open(os.path.join(DATA, "strings.json"), "w", encoding="utf-8") as f:

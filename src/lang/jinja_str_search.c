@@ -93,7 +93,7 @@ static int64_t characters(const char *s, size_t n)
 
 static bool search(jinja_run *r, value self, const value *a, bool last, bool strict, value *out)
 {
-    const str *what;
+    const str *what = NULL;
     bytes in;
     int64_t first;
     bool inside;
@@ -135,7 +135,7 @@ bool jinja_str_rindex(jinja_run *r, value self, const value *a, const arguments 
 
 bool jinja_str_count(jinja_run *r, value self, const value *a, const arguments *all, value *out)
 {
-    const str *what;
+    const str *what = NULL;
     bytes in;
     int64_t first, n = 0;
     bool inside;
@@ -191,7 +191,7 @@ bool jinja_str_endswith(jinja_run *r, value self, const value *a, const argument
 
 static bool remove_affix(jinja_run *r, value self, const value *a, bool end, value *out)
 {
-    const str *s = self.as.s, *what;
+    const str *s = self.as.s, *what = NULL;
     if (!jinja_want_str(r, a[0], &what)) {
         return false;
     }
@@ -247,7 +247,7 @@ bool jinja_replace_text(jinja_run *r, const str *s, const str *old, const str *n
 
 bool jinja_str_replace(jinja_run *r, value self, const value *a, const arguments *all, value *out)
 {
-    const str *old, *new;
+    const str *old = NULL, *new = NULL;
     int64_t times = -1;
     (void)all;
     return jinja_want_str(r, a[0], &old) && jinja_want_str(r, a[1], &new) &&
@@ -417,7 +417,7 @@ bool jinja_str_splitlines(jinja_run *r, value self, const value *a, const argume
 
 static bool partition_at(jinja_run *r, value self, const value *a, bool last, value *out)
 {
-    const str *s = self.as.s, *by;
+    const str *s = self.as.s, *by = NULL;
     list *l = jinja_list_new(r, 3);
     if (!l || !jinja_want_str(r, a[0], &by)) {
         return false;

@@ -9,6 +9,7 @@
 #include "text/hf_regex.h"
 #include "text/kind.h"
 #include "text/prefix_set.h"
+#include "text/sp.h"
 
 /* ---- reading the description */
 
@@ -33,9 +34,14 @@ lithe_status hf_read_string(const hf_reader *r, json_ref object, const hf_path *
 lithe_status hf_read_char(const hf_reader *r, json_ref object, const hf_path *at, const char *name, bytes *out);
 lithe_status hf_read_bool(const hf_reader *r, json_ref object, const hf_path *at, const char *name, int fallback, bool *out);
 lithe_status hf_read_count(const hf_reader *r, json_ref object, const hf_path *at, const char *name, size_t *out);
+/* Where the match ends that begins at `at`, below text.size. */
+typedef size_t (*hf_scanner)(bytes text, size_t at);
+/* For a pattern that is known to the letter; NULL otherwise. */
+hf_scanner hf_scanner_of(bytes pattern);
 /* {"String": …} or {"Regex": …} */
 typedef struct hf_pattern {
     bytes literal;      /* data NULL: a regular expression */
+    hf_scanner scanner; /* in place of the regular expression */
     hf_regex *regex;
 } hf_pattern;
 lithe_status hf_read_pattern(const hf_reader *r, json_ref object, const hf_path *at, hf_pattern *out);
@@ -51,13 +57,15 @@ lithe_status hf_read_parts(const hf_reader *r, json_ref part, const hf_path *at,
 
 typedef enum hf_norm_kind {
     HF_NORM_NFC, HF_NORM_NFD, HF_NORM_NFKC, HF_NORM_NFKD, HF_NORM_LOWERCASE, HF_NORM_STRIP, HF_NORM_STRIP_ACCENTS, HF_NORM_PREPEND,
-    HF_NORM_REPLACE, HF_NORM_BYTE_LEVEL
+    HF_NORM_REPLACE, HF_NORM_BYTE_LEVEL, HF_NORM_BERT, HF_NORM_PRECOMPILED
 } hf_norm_kind;
 typedef struct hf_norm_step {
     hf_norm_kind kind;
     bool left, right;       /* Strip */
     hf_pattern pattern;     /* Replace */
     bytes content;          /* Replace, Prepend */
+    bool clean, chinese, accents, lower;   /* Bert: each a thing it does */
+    sp_charsmap rules;      /* Precompiled */
 } hf_norm_step;
 enum { HF_MAX_STEPS = 16 };
 typedef struct hf_normalizer {
@@ -66,13 +74,18 @@ typedef struct hf_normalizer {
 } hf_normalizer;
 lithe_status hf_normalizer_read(hf_normalizer *n, const hf_reader *r, json_ref part);
 void hf_normalizer_fini(hf_normalizer *n);
+/* Precompiled: the rules are decoded into the arena. */
+lithe_status hf_read_charsmap(const hf_reader *r, json_ref part, const hf_path *at, sp_charsmap *out);
+void hf_apply_charsmap(const sp_charsmap *m, bytes text, buffer *out);
+/* Bert's normalizer but for accents: control characters, spaces, room around Chinese characters. */
+void hf_bert_clean(const hf_norm_step *s, bytes text, buffer *out);
 /* *out is `text` itself if nothing applies, else a buffer's contents; a and b are scratch. */
 lithe_status hf_normalize(const hf_normalizer *n, bytes text, buffer *a, buffer *b, bytes *out, lithe_error *err);
 
 /* ---- pre-tokenizing */
 
 typedef enum hf_behavior { HF_REMOVED, HF_ISOLATED, HF_MERGED_WITH_PREVIOUS, HF_MERGED_WITH_NEXT, HF_CONTIGUOUS } hf_behavior;
-typedef enum hf_pre_kind { HF_PRE_SPLIT, HF_PRE_CLASS, HF_PRE_BYTE_LEVEL, HF_PRE_METASPACE } hf_pre_kind;
+typedef enum hf_pre_kind { HF_PRE_SPLIT, HF_PRE_CLASS, HF_PRE_BYTE_LEVEL, HF_PRE_METASPACE, HF_PRE_WORDS } hf_pre_kind;
 typedef struct hf_pre_step {
     hf_pre_kind kind;
     hf_pattern pattern;             /* Split */
@@ -109,13 +122,15 @@ size_t hf_gpt2_word(bytes text, size_t at);
 
 /* ---- decoding */
 
-typedef enum hf_dec_kind { HF_DEC_BYTE_LEVEL, HF_DEC_BYTE_FALLBACK, HF_DEC_FUSE, HF_DEC_REPLACE, HF_DEC_STRIP, HF_DEC_METASPACE } hf_dec_kind;
+typedef enum hf_dec_kind { HF_DEC_BYTE_LEVEL, HF_DEC_BYTE_FALLBACK, HF_DEC_FUSE, HF_DEC_REPLACE, HF_DEC_STRIP, HF_DEC_METASPACE,
+                           HF_DEC_WORDPIECE, HF_DEC_BPE } hf_dec_kind;
 typedef struct hf_dec_step {
     hf_dec_kind kind;
     hf_pattern pattern;          /* Replace */
     bytes content;               /* Replace; Strip and Metaspace: one character */
     size_t start, stop;          /* Strip */
     bool strips_first;           /* Metaspace */
+    bool cleanup;                /* WordPiece; content: its mark of continuations */
 } hf_dec_step;
 /* Steps on single tokens; then bytes of byte pieces collect; then (after Fuse) spaces are stripped off the whole. */
 typedef struct hf_decoder {
@@ -123,6 +138,7 @@ typedef struct hf_decoder {
     size_t n;
     bool present;                /* without a decoder tokens are joined by spaces */
     bool byte_level;             /* the last step */
+    bytes word_end;              /* BPEDecoder, the only step: its suffix, a space but at the very end */
     size_t byte_fallback_at;     /* index of that step; n: none */
     bool fused;
     bytes strip;                 /* character stripped from the whole text, at most strip_start times at its start … */
@@ -170,7 +186,12 @@ typedef struct hf_tokenizer {
     arena arena;
     vocab_index index;           /* the model's pieces */
     size_t n_model_ids;          /* their largest id + 1; ids behind are added tokens' */
+    hf_word_fn word;             /* the model: bytes of its vocabulary and flags are in bpe, whatever it is */
     hf_bpe bpe;
+    double *scores;              /* Unigram: [n_model_ids] log probabilities */
+    double min_score;
+    size_t longest_piece;        /* bytes */
+    size_t longest_word;         /* WordPiece: characters; longer words are unknown */
     hf_added *added;             /* [n_added] */
     size_t n_added;
     prefix_set added_raw, added_normalized;   /* values: indexes into added */
@@ -188,14 +209,23 @@ lithe_status hf_model_read(hf_tokenizer *t, const hf_reader *r, json_ref model);
 /* Puts what is found in texts into the sets; after the model and the normalizer. */
 lithe_status hf_added_index(hf_tokenizer *t, lithe_error *err);
 lithe_status hf_added_read(hf_tokenizer *t, const hf_reader *r, json_ref added);
-/* Merging words. */
-typedef struct hf_bpe_work {
+/* What turns words into ids; scratch of the models. */
+typedef struct hf_word_work {
     const hf_tokenizer *t;
     bpe_work merge;
+    buffer scratch;
     token_list *out;
-} hf_bpe_work;
-/* An hf_word_fn; user: hf_bpe_work. */
+} hf_word_work;
+/* Of unigram: the best path that ends at a position of the text, and its last piece. */
+typedef struct hf_path_end {
+    double score;
+    uint32_t start;
+    int32_t id;
+} hf_path_end;
+/* Each an hf_word_fn; user: hf_word_work. */
 lithe_status hf_bpe_word(void *user, bytes word, lithe_error *err);
+lithe_status hf_wordpiece_word(void *user, bytes word, lithe_error *err);
+lithe_status hf_unigram_word(void *user, bytes word, lithe_error *err);
 
 lithe_status hf_encode(const tokenizer *t, bytes text, bool special, token_list *out, lithe_error *err);
 void hf_token_text(const tokenizer *t, int32_t id, buffer *out);

@@ -92,7 +92,7 @@ static size_t spaces_after(bytes text, size_t at)
 typedef struct encoding {
     const hf_tokenizer *t;
     hf_pre_work pre;
-    hf_bpe_work bpe;
+    hf_word_work bpe;
     buffer a, b;          /* of the normalizer */
     lithe_error *err;
 } encoding;
@@ -123,7 +123,7 @@ static lithe_status split_at_added(encoding *e, const prefix_set *set, bytes tex
 
 static lithe_status encode_words(encoding *e, bytes part, bool at_origin)
 {
-    return hf_pretokenize(&e->t->pretokenizer, part, at_origin, &e->pre, hf_bpe_word, &e->bpe, e->err);
+    return hf_pretokenize(&e->t->pretokenizer, part, at_origin, &e->pre, e->t->word, &e->bpe, e->err);
 }
 
 static lithe_status encode_normalized(encoding *e, bytes part, bool at_origin)
@@ -150,6 +150,7 @@ lithe_status hf_encode(const tokenizer *tok, bytes text, bool special, token_lis
     lithe_status st = split_at_added(&e, &t->added_raw, text, true, encode_normalized);
     hf_pre_work_fini(&e.pre);
     bpe_work_fini(&e.bpe.merge);
+    buffer_fini(&e.bpe.scratch);
     buffer_fini(&e.a);
     buffer_fini(&e.b);
     if (!st) truncate_ids(t, out, before);

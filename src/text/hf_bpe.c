@@ -15,7 +15,7 @@ static const hf_merge *find_merge(const hf_bpe *m, int32_t left, int32_t right)
 
 static bool pair_of(void *user, const bpe_symbol *left, const bpe_symbol *right, uint32_t *rank, int32_t *id)
 {
-    const hf_bpe_work *w = user;
+    const hf_word_work *w = user;
     const hf_merge *m = find_merge(&w->t->bpe, left->id, right->id);
     if (!m) return false;
     *rank = m->rank;
@@ -52,7 +52,7 @@ static int32_t char_id(const hf_tokenizer *t, bytes word, size_t at, size_t leng
 }
 
 /* The character as byte pieces, if all of them exist. Marks around it would have to become bytes too: not done, as no vocabulary has both. */
-static bool add_bytes(hf_bpe_work *w, bytes word, size_t at, size_t length, lithe_status *st, lithe_error *err)
+static bool add_bytes(hf_word_work *w, bytes word, size_t at, size_t length, lithe_status *st, lithe_error *err)
 {
     const hf_bpe *m = &w->t->bpe;
     if (!m->byte_fallback) return false;
@@ -68,7 +68,7 @@ typedef struct unknown_run {
     size_t start, length;
 } unknown_run;
 
-static lithe_status add_unknown(hf_bpe_work *w, unknown_run *u, lithe_error *err)
+static lithe_status add_unknown(hf_word_work *w, unknown_run *u, lithe_error *err)
 {
     if (!u->length) return LITHE_OK;
     lithe_status st = bpe_add(&w->merge, (uint32_t)u->start, (uint32_t)u->length, w->t->bpe.unknown, err);
@@ -76,7 +76,7 @@ static lithe_status add_unknown(hf_bpe_work *w, unknown_run *u, lithe_error *err
     return st;
 }
 
-static lithe_status add_chars(hf_bpe_work *w, bytes word, lithe_error *err)
+static lithe_status add_chars(hf_word_work *w, bytes word, lithe_error *err)
 {
     const hf_bpe *m = &w->t->bpe;
     unknown_run u = {0, 0};
@@ -104,7 +104,7 @@ static lithe_status add_chars(hf_bpe_work *w, bytes word, lithe_error *err)
 
 lithe_status hf_bpe_word(void *user, bytes word, lithe_error *err)
 {
-    hf_bpe_work *w = user;
+    hf_word_work *w = user;
     if (w->t->bpe.ignore_merges) {
         int32_t id = piece_of(w->t, word);
         if (id >= 0) return token_list_push(w->out, id, err);

@@ -54,6 +54,20 @@ static lithe_status read_metaspace(const hf_reader *r, json_ref part, const hf_p
     return hf_read_char(r, part, at, "replacement", &s->content);
 }
 
+static lithe_status read_wordpiece(const hf_reader *r, json_ref part, const hf_path *at, hf_dec_step *s)
+{
+    s->kind = HF_DEC_WORDPIECE;
+    lithe_status st = hf_read_string(r, part, at, "prefix", &s->content);
+    return st ? st : hf_read_bool(r, part, at, "cleanup", -1, &s->cleanup);
+}
+
+static lithe_status read_bpe(const hf_reader *r, json_ref part, const hf_path *at, hf_dec_step *s)
+{
+    s->kind = HF_DEC_BPE;
+    lithe_status st = hf_read_string(r, part, at, "suffix", &s->content);
+    return st || s->content.size ? st : hf_unsupported(r, at, "an empty suffix");
+}
+
 typedef struct dec_name {
     const char *type;
     lithe_status (*read)(const hf_reader *r, json_ref part, const hf_path *at, hf_dec_step *s);
@@ -61,11 +75,18 @@ typedef struct dec_name {
 static const dec_name names[] = {
     {"ByteLevel", read_byte_level}, {"ByteFallback", read_byte_fallback}, {"Fuse", read_fuse},
     {"Replace", read_replace},      {"Strip", read_strip},                {"Metaspace", read_metaspace},
+    {"WordPiece", read_wordpiece},  {"BPEDecoder", read_bpe},
 };
 
 /* Puts a step where it acts. Behind the point where all text is one string only stripping its ends can be done piece by piece. */
 static lithe_status place(hf_decoder *d, const hf_reader *r, const hf_path *at, const hf_dec_step *s)
 {
+    if (d->word_end.size) return hf_unsupported(r, at, "a decoder behind BPEDecoder");
+    if (s->kind == HF_DEC_BPE) {
+        if (d->n || d->fused || d->byte_level) return hf_unsupported(r, at, "BPEDecoder behind another");
+        d->word_end = s->content;
+        return LITHE_OK;
+    }
     if (s->kind == HF_DEC_FUSE) {
         d->fused = true;
         return LITHE_OK;
@@ -163,6 +184,54 @@ static void metaspace_token(const hf_dec_step *s, bytes token, bool first, buffe
     buffer_append(out, token.data + plain, token.size - plain);
 }
 
+/* All of `from` in the text becomes `to`. */
+static void replace_all(bytes text, bytes from, bytes to, buffer *out)
+{
+    size_t plain = 0;
+    for (size_t i = 0; i < text.size;) {
+        if (!starts_with(text, i, from)) {
+            i++;
+            continue;
+        }
+        buffer_append(out, text.data + plain, i - plain);
+        buffer_append(out, to.data, to.size);
+        plain = i += from.size;
+    }
+    buffer_append(out, text.data + plain, text.size - plain);
+}
+
+typedef struct tidying {
+    const char *from, *to;
+} tidying;
+/* Done one behind the other to each token, as the original does. */
+static const tidying tidyings[] = {
+    {" .", "."},   {" ?", "?"},   {" !", "!"},             {" ,", ","},   {" ' ", "'"},  {" n't", "n't"},
+    {" 'm", "'m"}, {" do not", " don't"}, {" 's", "'s"}, {" 've", "'ve"}, {" 're", "'re"},
+};
+
+static bytes literal(const char *s) { return (bytes){(const uint8_t *)s, strlen(s)}; }
+
+static void wordpiece_token(const hf_dec_step *s, bytes token, bool first, buffer *out)
+{
+    buffer work[2] = {0};
+    bool marked = !first && starts_with(token, 0, s->content);
+    if (!first && !marked) buffer_append(&work[0], " ", 1);
+    size_t mark = marked ? s->content.size : 0;
+    buffer_append(&work[0], token.data + mark, token.size - mark);
+    int at = 0;
+    for (size_t i = 0; s->cleanup && i < sizeof tidyings / sizeof *tidyings; i++) {
+        bytes from = literal(tidyings[i].from);
+        if (work[at].size < from.size) continue;
+        work[!at].size = 0;
+        replace_all((bytes){work[at].data, work[at].size}, from, literal(tidyings[i].to), &work[!at]);
+        at = !at;
+    }
+    buffer_append(out, work[at].data, work[at].size);
+    out->failed |= buffer_failed(&work[0]) || buffer_failed(&work[1]);
+    buffer_fini(&work[0]);
+    buffer_fini(&work[1]);
+}
+
 /* Two buffers taken in turn. */
 typedef struct token_work {
     buffer a, b;
@@ -182,6 +251,10 @@ static bytes run_steps(const hf_decoder *d, size_t from, size_t to, bytes token,
         if (s->kind == HF_DEC_REPLACE) replace_token(s, token, next);
         if (s->kind == HF_DEC_METASPACE) {
             metaspace_token(s, token, !*any_token, next);
+            *any_token = true;
+        }
+        if (s->kind == HF_DEC_WORDPIECE) {
+            wordpiece_token(s, token, !*any_token, next);
             *any_token = true;
         }
         token = (bytes){next->data, next->size};
@@ -239,6 +312,7 @@ void hf_token_text(const tokenizer *t, int32_t id, buffer *out)
     } else {
         if (d->byte_fallback_at < d->n) token = run_steps(d, d->byte_fallback_at + 1, d->n, token, &any, &w);
         if (d->byte_level) append_bytes_of(token, out);
+        else if (d->word_end.size) replace_all(token, d->word_end, literal(" "), out);
         else buffer_append(out, token.data, token.size);
     }
     buffer_fini(&w.a);
@@ -300,6 +374,13 @@ void hf_stream_push(token_stream *s, int32_t id)
     const hf_tokenizer *t = (const hf_tokenizer *)s->tokenizer;
     const hf_decoder *d = &t->decoder;
     if (!s->special && t->special[id] == HF_SPECIAL) return;   /* the original compares spellings, so a respelled one stays */
+    if (d->word_end.size) {   /* what a word's end becomes depends on whether another token follows */
+        replace_all((bytes){s->held.data, s->held.size}, d->word_end, literal(" "), &s->out);
+        bytes piece = spelling(t, id);
+        s->held.size = 0;
+        buffer_append(&s->held, piece.data, piece.size);
+        return;
+    }
     token_work w = {0};
     bytes token = run_steps(d, 0, d->byte_fallback_at, spelling(t, id), &s->any_token, &w);
     int byte = d->byte_fallback_at < d->n ? fallback_byte(token) : -1;
@@ -322,6 +403,10 @@ void hf_stream_end(token_stream *s)
 {
     const hf_decoder *d = &((const hf_tokenizer *)s->tokenizer)->decoder;
     token_work w = {0};
+    if (d->word_end.size) {
+        replace_all((bytes){s->held.data, s->held.size}, d->word_end, literal(""), &s->out);
+        s->held.size = 0;
+    }
     release_run(s, d, &w);
     if (d->byte_level) stream_release_utf8(s, true);
     for (size_t i = d->strip_stop; i < s->trailing; i++) buffer_append(&s->out, d->strip.data, d->strip.size);

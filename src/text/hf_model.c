@@ -1,6 +1,7 @@
 /* Reading the model of a tokenizer.json: vocabulary and merges. */
 #include "text/hf.h"
 
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -25,6 +26,11 @@ typedef struct vocab_size {
     uint32_t ids;   /* largest id + 1 */
 } vocab_size;
 
+static lithe_status too_many(const hf_reader *r, const hf_path *at, long long id)
+{
+    return error_set(r->err, LITHE_E_UNSUPPORTED, "tokenizer.json: %s has the id %lld; ids below %u are supported", at->text, id, VOCAB_MAX_PIECES / 2);
+}
+
 static lithe_status measure_vocab(const hf_reader *r, json_ref v, const hf_path *at, vocab_size *size)
 {
     if (json_type(r->doc, v) != JSON_OBJECT) return hf_damaged(r, at, "an object of pieces and ids");
@@ -37,9 +43,7 @@ static lithe_status measure_vocab(const hf_reader *r, json_ref v, const hf_path 
             return error_set(r->err, LITHE_E_TOKENIZER, "tokenizer.json: %s: the piece \"%.*s\" has no id that is a whole number", at->text,
                              (int)(key.size < 60 ? key.size : 60), (const char *)key.data);
         }
-        if (id >= VOCAB_MAX_PIECES / 2) {
-            return error_set(r->err, LITHE_E_UNSUPPORTED, "tokenizer.json: %s has the id %lld; ids below %u are supported", at->text, (long long)id, VOCAB_MAX_PIECES / 2);
-        }
+        if (id >= VOCAB_MAX_PIECES / 2) return too_many(r, at, (long long)id);
         if ((uint32_t)id >= size->ids) size->ids = (uint32_t)id + 1;
         size->count++;
     }
@@ -293,29 +297,145 @@ static lithe_status read_unknown(hf_tokenizer *t, const hf_reader *r, json_ref m
     return LITHE_OK;
 }
 
-lithe_status hf_model_read(hf_tokenizer *t, const hf_reader *r, json_ref model)
+/* Long pieces would make every position of a text slow. */
+static lithe_status measure_pieces(hf_tokenizer *t, const hf_reader *r)
 {
-    hf_path at = {"model"}, vocab_at = {"model.vocab"};
-    if (json_type(r->doc, model) != JSON_OBJECT) return hf_damaged(r, &at, "an object");
-    json_ref type = json_get(r->doc, model, "type"), pieces = json_get(r->doc, model, "vocab");
-    if (json_type(r->doc, type) != JSON_MISSING && !json_equals(r->doc, type, "BPE")) {
-        bytes name;
-        char what[80];
-        lithe_status st = hf_read_string(r, model, &at, "type", &name);
-        if (st) return st;
-        snprintf(what, sizeof what, "the model type %.50s", (const char *)name.data);
-        return hf_unsupported(r, &at, what);
+    hf_path at = {"model.vocab"};
+    for (size_t id = 0; id < t->n_model_ids; id++) {
+        if (t->base.vocab.length[id] > t->longest_piece) t->longest_piece = t->base.vocab.length[id];
     }
-    vocab_size size = {0, 0};
-    lithe_status st = measure_vocab(r, pieces, &vocab_at, &size);
+    return t->longest_piece > PREFIX_SET_MAX_BYTES ? hf_unsupported(r, &at, "a piece of more than 1024 bytes") : LITHE_OK;
+}
+
+/* ---- the kinds of model */
+
+static lithe_status init_vocab(hf_tokenizer *t, const hf_reader *r, vocab_size size)
+{
     t->n_model_ids = size.ids;
-    if (!st) st = vocab_init(&t->base.vocab, t->base.vocab.text, size.ids + (uint32_t)t->n_added, r->err);
-    if (!st) st = vocab_index_init(&t->index, size.count, r->err);
-    if (!st) st = fill_vocab(t, r, pieces, &vocab_at);
+    lithe_status st = vocab_init(&t->base.vocab, t->base.vocab.text, size.ids + (uint32_t)t->n_added, r->err);
+    return st ? st : vocab_index_init(&t->index, size.count, r->err);
+}
+
+static lithe_status read_vocab(hf_tokenizer *t, const hf_reader *r, json_ref model)
+{
+    hf_path at = {"model.vocab"};
+    json_ref pieces = json_get(r->doc, model, "vocab");
+    vocab_size size = {0, 0};
+    lithe_status st = measure_vocab(r, pieces, &at, &size);
+    if (!st) st = init_vocab(t, r, size);
+    if (!st) st = fill_vocab(t, r, pieces, &at);
     if (!st) st = number_added(t, r, size);
     if (!st) st = read_flags(t, r, model);
     if (!st) st = read_unknown(t, r, model);
+    return st;
+}
+
+static lithe_status read_bpe(hf_tokenizer *t, const hf_reader *r, json_ref model)
+{
+    t->word = hf_bpe_word;
+    t->base.kind = "hf-bpe";
+    lithe_status st = read_vocab(t, r, model);
     if (!st) st = read_merges(t, r, json_get(r->doc, model, "merges"));
     if (!st) fill_tables(t);
     return st;
+}
+
+static lithe_status read_wordpiece(hf_tokenizer *t, const hf_reader *r, json_ref model)
+{
+    hf_path at = {"model"};
+    t->word = hf_wordpiece_word;
+    t->base.kind = "hf-wordpiece";
+    lithe_status st = read_vocab(t, r, model);
+    t->longest_word = 100;
+    if (!st && is_set(r, json_get(r->doc, model, "max_input_chars_per_word"))) {
+        st = hf_read_count(r, model, &at, "max_input_chars_per_word", &t->longest_word);
+    }
+    return st ? st : measure_pieces(t, r);
+}
+
+/* One of Unigram's pieces: ["▁the", -3.2]. */
+static bool read_scored(const hf_reader *r, json_ref v, json_ref *piece, double *score)
+{
+    if (json_type(r->doc, v) != JSON_ARRAY || json_count(r->doc, v) != 2) return false;
+    *piece = json_first(r->doc, v);
+    return json_type(r->doc, *piece) == JSON_STRING && json_f64(r->doc, json_next(r->doc, *piece), score);
+}
+
+static lithe_status fill_scored(hf_tokenizer *t, const hf_reader *r, json_ref list, const hf_path *at)
+{
+    buffer b;
+    buffer_init(&b);
+    uint32_t id = 0;
+    lithe_status st = LITHE_OK;
+    t->min_score = INFINITY;
+    for (json_ref v = json_first(r->doc, list); v != JSON_NONE && !st; v = json_next(r->doc, v), id++) {
+        json_ref piece;
+        bool escaped;
+        int32_t older = -1;
+        if (!read_scored(r, v, &piece, &t->scores[id])) {
+            hf_path p = hf_path_element(at, id);
+            st = hf_damaged(r, &p, "a piece and its score ([\"a\", -1.5])");
+            break;
+        }
+        if (t->scores[id] < t->min_score) t->min_score = t->scores[id];
+        bytes raw = json_raw(r->doc, piece, &escaped);
+        if (!raw.size) continue;
+        st = set_piece(t, r, at, id, raw, escaped, &b);
+        vocab_added added = st ? VOCAB_ADDED : vocab_index_add(&t->index, &t->base.vocab, id, &older);
+        if (added == VOCAB_NO_MEMORY) st = error_memory(r->err, vocab_index_memory(&t->index) * 2, "the vocabulary's index");
+        if (added == VOCAB_COLLIDES) st = error_set(r->err, LITHE_E_TOKENIZER, "tokenizer.json: %s: its pieces are made to collide", at->text);
+    }
+    buffer_fini(&b);
+    return st;
+}
+
+static lithe_status read_unigram(hf_tokenizer *t, const hf_reader *r, json_ref model)
+{
+    hf_path at = {"model"}, vocab_at = {"model.vocab"}, unknown_at = {"model.unk_id"};
+    json_ref list = json_get(r->doc, model, "vocab");
+    t->word = hf_unigram_word;
+    t->base.kind = "hf-unigram";
+    if (json_type(r->doc, list) != JSON_ARRAY) return hf_damaged(r, &vocab_at, "an array of pieces and scores");
+    size_t n = json_count(r->doc, list), unknown = 0;
+    if (n >= VOCAB_MAX_PIECES / 2) return too_many(r, &vocab_at, (long long)n);
+    vocab_size size = {n, (uint32_t)n};
+    lithe_status st = init_vocab(t, r, size);
+    if (st) return st;
+    t->scores = malloc((n + 1) * sizeof *t->scores);
+    if (!t->scores) return error_memory(r->err, (n + 1) * sizeof *t->scores, "the vocabulary's scores");
+    st = fill_scored(t, r, list, &vocab_at);
+    t->bpe.unknown = HF_NO_UNKNOWN;
+    if (!st && is_set(r, json_get(r->doc, model, "unk_id"))) {
+        st = hf_read_count(r, model, &at, "unk_id", &unknown);
+        if (!st && unknown >= n) st = hf_damaged(r, &unknown_at, "the place of a piece");
+        t->bpe.unknown = (int32_t)unknown;
+    }
+    if (!st) st = hf_read_bool(r, model, &at, "byte_fallback", 0, &t->bpe.byte_fallback);
+    if (!st) st = number_added(t, r, size);
+    if (!st) st = measure_pieces(t, r);
+    if (!st) fill_tables(t);
+    return st;
+}
+
+typedef struct model_kind {
+    const char *type;
+    lithe_status (*read)(hf_tokenizer *t, const hf_reader *r, json_ref model);
+} model_kind;
+static const model_kind model_kinds[] = {{"BPE", read_bpe}, {"WordPiece", read_wordpiece}, {"Unigram", read_unigram}};
+
+lithe_status hf_model_read(hf_tokenizer *t, const hf_reader *r, json_ref model)
+{
+    hf_path at = {"model"};
+    if (json_type(r->doc, model) != JSON_OBJECT) return hf_damaged(r, &at, "an object");
+    json_ref type = json_get(r->doc, model, "type");
+    if (json_type(r->doc, type) == JSON_MISSING) return read_bpe(t, r, model);
+    for (size_t i = 0; i < sizeof model_kinds / sizeof *model_kinds; i++) {
+        if (json_equals(r->doc, type, model_kinds[i].type)) return model_kinds[i].read(t, r, model);
+    }
+    bytes name;
+    char what[80];
+    lithe_status st = hf_read_string(r, model, &at, "type", &name);
+    if (st) return st;
+    snprintf(what, sizeof what, "the model type %.50s", (const char *)name.data);
+    return hf_unsupported(r, &at, what);
 }

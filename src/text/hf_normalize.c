@@ -16,7 +16,17 @@ static const norm_name names[] = {
     {"NFC", HF_NORM_NFC},       {"NFD", HF_NORM_NFD},         {"NFKC", HF_NORM_NFKC},       {"NFKD", HF_NORM_NFKD},
     {"Strip", HF_NORM_STRIP},   {"Prepend", HF_NORM_PREPEND}, {"Replace", HF_NORM_REPLACE}, {"Lowercase", HF_NORM_LOWERCASE},
     {"ByteLevel", HF_NORM_BYTE_LEVEL}, {"StripAccents", HF_NORM_STRIP_ACCENTS},
+    {"BertNormalizer", HF_NORM_BERT}, {"Precompiled", HF_NORM_PRECOMPILED},
 };
+
+/* Accents go with the case where the file does not say. */
+static lithe_status read_bert(const hf_reader *r, json_ref part, const hf_path *at, hf_norm_step *s)
+{
+    lithe_status st = hf_read_bool(r, part, at, "clean_text", -1, &s->clean);
+    if (!st) st = hf_read_bool(r, part, at, "handle_chinese_chars", -1, &s->chinese);
+    if (!st) st = hf_read_bool(r, part, at, "lowercase", -1, &s->lower);
+    return st ? st : hf_read_bool(r, part, at, "strip_accents", s->lower, &s->accents);
+}
 
 static lithe_status read_step(void *user, const hf_reader *r, json_ref part, const char *type, const hf_path *at)
 {
@@ -36,6 +46,8 @@ static lithe_status read_step(void *user, const hf_reader *r, json_ref part, con
         st = hf_read_bool(r, part, at, "strip_left", -1, &s->left);
         if (!st) st = hf_read_bool(r, part, at, "strip_right", -1, &s->right);
     }
+    if (s->kind == HF_NORM_BERT) st = read_bert(r, part, at, s);
+    if (s->kind == HF_NORM_PRECOMPILED) st = hf_read_charsmap(r, part, at, &s->rules);
     if (s->kind == HF_NORM_PREPEND) st = hf_read_string(r, part, at, "prepend", &s->content);
     if (s->kind == HF_NORM_REPLACE) {
         st = hf_read_pattern(r, part, at, &s->pattern);
@@ -168,7 +180,7 @@ static void strip_accents(bytes text, buffer *out)
     size_t used;
     for (size_t i = 0; i < text.size; i += used) {
         uint32_t c = utf8_decode(text.data + i, text.size - i, &used);
-        if (c < 0x300 || !char_is_mark(c)) buffer_append(out, text.data + i, used);
+        if (!char_is_hf_mark(c)) buffer_append(out, text.data + i, used);
     }
 }
 
@@ -213,13 +225,50 @@ static lithe_status replace(const hf_norm_step *s, bytes text, buffer *out, lith
     return LITHE_OK;
 }
 
+/* Only what has no width of its own: Bert keeps the other marks. */
+static void strip_nonspacing(bytes text, buffer *out)
+{
+    size_t used;
+    for (size_t i = 0; i < text.size; i += used) {
+        uint32_t c = utf8_decode(text.data + i, text.size - i, &used);
+        if (!char_is_bert_accent(c)) buffer_append(out, text.data + i, used);
+    }
+}
+
+static bytes contents(const buffer *b) { return (bytes){b->data, b->size}; }
+
+static lithe_status bert(const hf_norm_step *s, bytes text, buffer *out, lithe_error *err)
+{
+    buffer cleaned, decomposed, bare;
+    buffer_init(&cleaned);
+    buffer_init(&decomposed);
+    buffer_init(&bare);
+    hf_bert_clean(s, text, &cleaned);
+    text = contents(&cleaned);
+    bool fine = true;
+    if (s->accents && text.size) {
+        fine = normal_form(HF_NORM_NFD, text, &decomposed);
+        strip_nonspacing(contents(&decomposed), &bare);
+        text = contents(&bare);
+    }
+    if (s->lower) lowercase(text, out);
+    else buffer_append(out, text.data, text.size);
+    fine &= !buffer_failed(&cleaned) && !buffer_failed(&decomposed) && !buffer_failed(&bare);
+    buffer_fini(&cleaned);
+    buffer_fini(&decomposed);
+    buffer_fini(&bare);
+    return fine ? LITHE_OK : error_memory(err, text.size * 3, "normalised text");
+}
+
 static lithe_status apply(const hf_norm_step *s, bytes text, buffer *out, lithe_error *err)
 {
     switch (s->kind) {
     case HF_NORM_LOWERCASE: lowercase(text, out); return LITHE_OK;
     case HF_NORM_STRIP_ACCENTS: strip_accents(text, out); return LITHE_OK;
     case HF_NORM_BYTE_LEVEL: hf_append_byte_level(text, out); return LITHE_OK;
+    case HF_NORM_PRECOMPILED: hf_apply_charsmap(&s->rules, text, out); return LITHE_OK;
     case HF_NORM_REPLACE: return replace(s, text, out, err);
+    case HF_NORM_BERT: return bert(s, text, out, err);
     case HF_NORM_PREPEND:
         buffer_append(out, s->content.data, s->content.size);
         buffer_append(out, text.data, text.size);

@@ -61,6 +61,7 @@ static void destroy(tokenizer *tok)
     arena_fini(&t->arena);
     vocab_index_fini(&t->index);
     free(t->bpe.merges);
+    free(t->scores);
     free(t->special);
     prefix_set_fini(&t->added_raw);
     prefix_set_fini(&t->added_normalized);
@@ -74,7 +75,9 @@ static void destroy(tokenizer *tok)
 static size_t memory(const tokenizer *tok)
 {
     const hf_tokenizer *t = (const hf_tokenizer *)tok;
-    size_t n = sizeof *t + t->arena.total_bytes + vocab_index_memory(&t->index) + (t->bpe.merge_mask + 1) * sizeof *t->bpe.merges + tok->vocab.n;
+    size_t n = sizeof *t + t->arena.total_bytes + vocab_index_memory(&t->index) + tok->vocab.n;
+    if (t->bpe.merges) n += (t->bpe.merge_mask + 1) * sizeof *t->bpe.merges;
+    if (t->scores) n += t->n_model_ids * sizeof *t->scores;
     for (size_t i = 0; i < t->pretokenizer.n; i++) {
         if (t->pretokenizer.steps[i].pattern.regex) n += hf_regex_memory(t->pretokenizer.steps[i].pattern.regex);
     }

@@ -59,7 +59,7 @@ static lithe_status read_digits(const hf_reader *r, json_ref part, const hf_path
 static lithe_status read_punctuation(const hf_reader *r, json_ref part, const hf_path *at, hf_pre_step *s)
 {
     s->kind = HF_PRE_CLASS;
-    s->in_class = char_is_punctuation;
+    s->in_class = char_is_hf_punctuation;
     s->behavior = HF_ISOLATED;
     return json_type(r->doc, json_get(r->doc, part, "behavior")) == JSON_MISSING ? LITHE_OK : read_behavior(r, part, at, &s->behavior);
 }
@@ -70,6 +70,13 @@ static lithe_status read_whitespace_split(const hf_reader *r, json_ref part, con
     s->kind = HF_PRE_CLASS;
     s->in_class = char_is_space;
     s->behavior = HF_REMOVED;
+    return LITHE_OK;
+}
+
+static lithe_status read_words(const hf_reader *r, json_ref part, const hf_path *at, hf_pre_step *s)
+{
+    (void)r, (void)part, (void)at;
+    s->kind = HF_PRE_WORDS;
     return LITHE_OK;
 }
 
@@ -107,12 +114,17 @@ typedef struct pre_name {
 static const pre_name names[] = {
     {"Split", read_split},         {"ByteLevel", read_byte_level},         {"Digits", read_digits},
     {"Metaspace", read_metaspace}, {"Punctuation", read_punctuation},      {"WhitespaceSplit", read_whitespace_split},
-    {"CharDelimiterSplit", read_delimiter},
+    {"CharDelimiterSplit", read_delimiter}, {"Whitespace", read_words},
 };
 
 static lithe_status read_step(void *user, const hf_reader *r, json_ref part, const char *type, const hf_path *at)
 {
     hf_pretokenizer *p = user;
+    if (strcmp(type, "BertPreTokenizer") == 0) {   /* two steps in one */
+        lithe_status st = read_step(user, r, part, "WhitespaceSplit", at);
+        type = "Punctuation";
+        if (st) return st;
+    }
     size_t i = 0;
     while (i < sizeof names / sizeof *names && strcmp(names[i].type, type) != 0) i++;
     if (i == sizeof names / sizeof *names) {
@@ -175,57 +187,6 @@ void hf_append_byte_level(bytes text, buffer *out)
         }
     }
     buffer_append(out, chunk, n);
-}
-
-/* ---- GPT-2's pattern: 's|'t|'re|'ve|'m|'ll|'d| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+(?!\S)|\s+ */
-
-typedef enum char_group { GROUP_SPACE, GROUP_LETTER, GROUP_NUMBER, GROUP_OTHER } char_group;
-
-static char_group group_at(bytes text, size_t at, size_t *used)
-{
-    uint32_t c = utf8_decode(text.data + at, text.size - at, used);
-    return char_is_letter(c) ? GROUP_LETTER : char_is_space(c) ? GROUP_SPACE : char_is_number(c) ? GROUP_NUMBER : GROUP_OTHER;
-}
-
-static size_t contraction(bytes text, size_t at)
-{
-    static const char *const endings[] = {"'s", "'t", "'re", "'ve", "'m", "'ll", "'d"};
-    for (size_t i = 0; i < sizeof endings / sizeof *endings; i++) {
-        size_t n = strlen(endings[i]);
-        if (text.size - at >= n && memcmp(text.data + at, endings[i], n) == 0) return n;
-    }
-    return 0;
-}
-
-static size_t end_of_group(bytes text, size_t at, char_group group, size_t *last)
-{
-    size_t used;
-    while (at < text.size && group_at(text, at, &used) == group) {
-        *last = at;
-        at += used;
-    }
-    return at;
-}
-
-size_t hf_gpt2_word(bytes text, size_t at)
-{
-    size_t used, last = at;
-    if (text.data[at] == '\'') {
-        size_t n = contraction(text, at);
-        if (n) return at + n;
-    }
-    char_group group = group_at(text, at, &used);
-    if (group == GROUP_SPACE) {
-        size_t behind = at + 1, unused;
-        if (text.data[at] == ' ' && behind < text.size) {
-            char_group next = group_at(text, behind, &unused);
-            if (next != GROUP_SPACE) return end_of_group(text, behind, next, &last);
-        }
-        size_t end = end_of_group(text, at, GROUP_SPACE, &last);
-        /* The last space before other text is left to it, unless it is the only one. */
-        return end == text.size || last == at ? end : last;
-    }
-    return end_of_group(text, at, group, &last);
 }
 
 /* ---- running */
@@ -319,6 +280,22 @@ static lithe_status split_by_class(const run *r, size_t step, bytes text, bool a
     return st ? st : cut_end(&c);
 }
 
+/* Runs of word characters, and runs of what is neither those nor space. */
+static lithe_status split_words(const run *r, size_t step, bytes text, bool at_origin)
+{
+    size_t start = 0, used;
+    int before = 0;
+    lithe_status st = LITHE_OK;
+    for (size_t i = 0; i < text.size && !st; i += used) {
+        uint32_t c = utf8_decode(text.data + i, text.size - i, &used);
+        int group = char_is_word(c) ? 1 : char_is_space(c) ? 0 : 2;
+        if (group != before && before) st = run_step(r, step + 1, (bytes){text.data + start, i - start}, at_origin && start == 0);
+        if (group != before) start = i;
+        before = group;
+    }
+    return st || !before ? st : run_step(r, step + 1, (bytes){text.data + start, text.size - start}, at_origin && start == 0);
+}
+
 /* Hands on a part rewritten as byte characters. */
 static lithe_status byte_level_word(const run *r, size_t step, bytes word, bool at_origin)
 {
@@ -375,6 +352,7 @@ static lithe_status run_step(const run *c, size_t step, bytes text, bool at_orig
     switch (c->p->steps[step].kind) {
     case HF_PRE_SPLIT: return split_by_pattern(c, step, text, at_origin);
     case HF_PRE_CLASS: return split_by_class(c, step, text, at_origin);
+    case HF_PRE_WORDS: return split_words(c, step, text, at_origin);
     case HF_PRE_BYTE_LEVEL: return byte_level(c, step, text, at_origin);
     default: return metaspace(c, step, text, at_origin);
     }

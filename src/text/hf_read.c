@@ -87,22 +87,29 @@ lithe_status hf_read_pattern(const hf_reader *r, json_ref object, const hf_path 
 {
     json_ref v = json_get(r->doc, object, "pattern");
     hf_path p = hf_path_member(at, "pattern");
-    *out = (hf_pattern){{NULL, 0}, NULL};
+    *out = (hf_pattern){0};
     if (json_type(r->doc, json_get(r->doc, v, "String")) == JSON_STRING) return hf_read_string(r, v, &p, "String", &out->literal);
     if (json_type(r->doc, json_get(r->doc, v, "Regex")) != JSON_STRING) return hf_damaged(r, &p, "{\"String\": …} or {\"Regex\": …}");
     bytes pattern;
     lithe_status st = hf_read_string(r, v, &p, "Regex", &pattern);
-    return st ? st : read_regex(r, pattern, &p, &out->regex);
+    out->scanner = st ? NULL : hf_scanner_of(pattern);
+    return st || out->scanner ? st : read_regex(r, pattern, &p, &out->regex);
 }
 
 void hf_pattern_fini(hf_pattern *p)
 {
     hf_regex_free(p->regex);
-    *p = (hf_pattern){{NULL, 0}, NULL};
+    *p = (hf_pattern){0};
 }
 
 lithe_status hf_pattern_find(const hf_pattern *p, bytes text, size_t from, bool *found, size_t *start, size_t *end, lithe_error *err)
 {
+    if (p->scanner) {
+        *found = from < text.size;
+        *start = from;
+        *end = *found ? p->scanner(text, from) : from;
+        return LITHE_OK;
+    }
     if (p->regex) return hf_regex_find(p->regex, text, from, found, start, end, err);
     *found = false;
     size_t n = p->literal.size;

@@ -47,6 +47,8 @@ typedef struct sp_model {
 
 /* Reads and checks precompiled_charsmap. */
 lithe_status sp_charsmap_open(sp_charsmap *m, bytes blob, lithe_error *err);
+/* The longest rule that the text begins with (or the shortest): *used its length, the replacement returned; *used 0: none. */
+bytes sp_charsmap_find(const sp_charsmap *m, bytes text, bool shortest, size_t *used);
 /* Appends the normalised text. */
 lithe_status sp_normalize(const sp_model *m, bytes text, buffer *out, lithe_error *err);
 

@@ -33,8 +33,7 @@ static bool unit_at(const sp_charsmap *m, uint32_t at, uint32_t *unit)
     return true;
 }
 
-/* The longest rule that the text begins with: *used its length, the replacement returned; *used 0 if there is none. */
-static bytes apply_rule(const sp_charsmap *m, bytes text, size_t *used)
+bytes sp_charsmap_find(const sp_charsmap *m, bytes text, bool shortest, size_t *used)
 {
     bytes found = {0};
     *used = 0;
@@ -49,6 +48,7 @@ static bytes apply_rule(const sp_charsmap *m, bytes text, size_t *used)
         const uint8_t *to = m->replacements.data + unit_value(leaf);
         found = (bytes){to, strlen((const char *)to)};
         *used = i + 1;
+        if (shortest) break;
     }
     return found;
 }
@@ -58,7 +58,7 @@ static bytes normalize_prefix(const sp_model *m, bytes text, size_t *used)
 {
     if (prefix_set_longest(&m->user_defined, text.data, text.size, used) >= 0) return (bytes){text.data, *used};
     if (m->charsmap.units) {
-        bytes to = apply_rule(&m->charsmap, text, used);
+        bytes to = sp_charsmap_find(&m->charsmap, text, false, used);
         if (*used) return to;
     }
     uint32_t c;

@@ -40,6 +40,12 @@ static void test_table(void **state)
             assert_string_equal(k.linear.name[LINEAR_QC8], "avxvnni");
         else if (isas[i] & CPU_AVX2)
             assert_string_equal(k.linear.name[LINEAR_QC8], "avx2");
+        else if (isas[i] & CPU_I8MM)
+            assert_string_equal(k.linear.name[LINEAR_QC8], "i8mm");
+        else if (isas[i] & CPU_DOTPROD)
+            assert_string_equal(k.linear.name[LINEAR_QC8], "dotprod");
+        else
+            assert_string_equal(k.linear.name[LINEAR_QC8], "neon");
     }
     /* a higher level without the one below it is no reason to use either */
     cpu_kernels_init(&k, CPU_AVXVNNI | CPU_AVX512VNNI);

@@ -186,7 +186,8 @@ int main(void)
         NAMED("unigram-nfkc"), NAMED("unigram-bytes"), NAMED("unigram-unused"), NAMED("bpe-nfkc-cf"), NAMED("bpe-llama"), NAMED("bpe-gemma"),
         NAMED("bpe-suffix"), NAMED("bpe-across"), NAMED("bpe-unused"), NAMED("hf-gpt2"), NAMED("hf-prefix-space"), NAMED("hf-llama3"),
         NAMED("hf-qwen"), NAMED("hf-lower"), NAMED("hf-gemma"), NAMED("hf-llama"), NAMED("hf-metaspace-first"), NAMED("hf-metaspace-always"),
-        NAMED("hf-metaspace-never"), NAMED("hf-suffix"), NAMED("hf-marked"), NAMED("hf-literal-pattern"), NAMED("tiny-hybrid"), NAMED("smollm2"),
+        NAMED("hf-metaspace-never"), NAMED("hf-suffix"), NAMED("hf-marked"), NAMED("hf-literal-pattern"), NAMED("hf-bert"), NAMED("hf-wordpiece"),
+        NAMED("hf-word-ends"), NAMED("hf-unigram"), NAMED("hf-unigram-bytes"), NAMED("tiny-hybrid"), NAMED("smollm2"),
         cmocka_unit_test(measure_smollm2), cmocka_unit_test(check_gemma),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

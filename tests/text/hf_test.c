@@ -128,7 +128,7 @@ static void refused_by_name(void **state)
 {
     (void)state;
     static const refusal cases[] = {
-        {"\"normalizer\":{\"type\":\"BertNormalizer\"}", "normalizer: the normalizer BertNormalizer", LITHE_E_UNSUPPORTED},
+        {"\"normalizer\":{\"type\":\"BertNormalizer\"}", "normalizer.clean_text is not true or false", LITHE_E_TOKENIZER},
         {"\"normalizer\":{\"type\":\"Sequence\",\"normalizers\":[{\"type\":\"NFC\"},{\"type\":\"Nmt\"}]}",
          "normalizer.normalizers[1]: the normalizer Nmt", LITHE_E_UNSUPPORTED},
         {"\"pre_tokenizer\":{\"type\":\"UnicodeScripts\"}", "pre_tokenizer: the pre-tokenizer UnicodeScripts", LITHE_E_UNSUPPORTED},
@@ -157,7 +157,11 @@ static void refused_by_name(void **state)
 static void models_that_are_refused(void **state)
 {
     (void)state;
-    assert_non_null(strstr(refused_hf("{\"model\":{\"type\":\"WordPiece\"}}").message, "the model type WordPiece"));
+    assert_non_null(strstr(refused_hf("{\"model\":{\"type\":\"WordLevel\"}}").message, "the model type WordLevel"));
+    assert_non_null(strstr(refused_hf("{\"model\":{\"type\":\"WordPiece\"}}").message, "model.vocab is not an object"));
+    assert_non_null(strstr(refused_hf("{\"model\":{\"type\":\"Unigram\"}}").message, "model.vocab is not an array"));
+    assert_non_null(strstr(refused_hf("{\"model\":{\"type\":\"Unigram\",\"vocab\":[[\"a\"]]}}").message, "model.vocab[0] is not a piece"));
+    assert_non_null(strstr(refused_hf("{\"model\":{\"type\":\"Unigram\",\"unk_id\":1,\"vocab\":[[\"a\",0]]}}").message, "model.unk_id is not the place"));
     assert_non_null(strstr(refused_hf("[]").message, "not an object"));
     assert_non_null(strstr(refused_hf("{}").message, "model is not an object"));
     assert_non_null(strstr(refused_hf(document("", ABC, "\"a z\"")).message, "model.merges[0] names \"z\""));

@@ -18,7 +18,7 @@ VARS = {
 FOR = "{% for x in l %}{{ x }}{% endfor %}"
 
 CASES = {
-    # cases/chat-templates.md
+    # From public reports about chat templates.
     "J1": ["{{ messages[0].get('role','none') }}|{{ messages[0].get('name','none') }}"],
     "J2": [("{{ s.startswith('<t>') }} {{ s.endswith('z') }} {{ s.split('</t>')[-1].lstrip('\\n') }} {{ s.strip('z')[-1:] }}",
             {"s": "<t>a</t>\n\nbz"})],
