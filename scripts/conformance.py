@@ -131,6 +131,7 @@ def main():
     table.add("bit equality", "toys and hybrids", lambda: run.test("engine_bitexact_test"))
     if run.a.peer:
         table.add("golden made anew", "toys", run.toys_live)
+        table.add("random strings", "tokenizers", lambda: run.python("scripts/golden/text_conformance.py"))
     for name in run.a.names:
         table.add("golden", name, lambda: run.test("golden_reference_test", name))
         if name in EXPORTED:

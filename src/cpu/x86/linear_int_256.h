@@ -1,4 +1,4 @@
-/* Linear layers on quantised activations in registers of 256 bits (int8 perhaps of 512): four weight rows against up to INT_TOKENS tokens. Included once per level,
+/* Linear layers on quantised activations in registers of 256 bits: four weight rows against up to INT_TOKENS tokens. Included once per level,
  * which defines before:
  *   INT_TOKENS                  tokens of a full tile
  *   INT_NAME(kind)              names of the three kernels
