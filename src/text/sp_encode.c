@@ -111,6 +111,52 @@ static lithe_status collect(const sp_model *m, bytes text, size_t *at, bpe_work 
     return st;
 }
 
+/* Words come again: where one was met before in this text, and its ids in the output. */
+typedef struct seen_word {
+    uint32_t start, length, id, n_ids;   /* length 0: an empty slot */
+} seen_word;
+enum { N_SEEN = 512, LONGEST_SEEN = 64 };
+
+static seen_word *slot_of(seen_word *seen, bytes text, size_t start, size_t end)
+{
+    return &seen[vocab_hash((bytes){text.data + start, end - start}) % N_SEEN];
+}
+
+static bool is_seen(const seen_word *s, bytes text, size_t start, size_t end)
+{
+    return s->length == end - start && memcmp(text.data + s->start, text.data + start, end - start) == 0;
+}
+
+static lithe_status repeat_ids(const seen_word *s, size_t first, token_list *out, lithe_error *err)
+{
+    lithe_status st = LITHE_OK;
+    for (size_t i = 0; i < s->n_ids && !st; i++) st = token_list_push(out, out->ids[first + s->id + i], err);
+    return st;
+}
+
+/* A word's ids depend on what came before it only where that was unknown. */
+static lithe_status encode_words(merge_context *c, bpe_work *w, token_list *out, lithe_error *err)
+{
+    bytes text = c->text;
+    seen_word seen[N_SEEN] = {0};
+    bool after_unknown = false;
+    size_t first = out->n;
+    lithe_status st = LITHE_OK;
+    for (size_t at = 0, start = 0; at < text.size && !st; start = at) {
+        st = collect(c->model, text, &at, w, err);
+        if (st) break;
+        seen_word *s = at - start <= LONGEST_SEEN && !after_unknown ? slot_of(seen, text, start, at) : NULL;
+        if (s && is_seen(s, text, start, at)) {
+            st = repeat_ids(s, first, out, err);
+            continue;
+        }
+        size_t before = out->n;
+        st = merge_and_emit(c, w, &after_unknown, out, err);
+        if (s && !after_unknown) *s = (seen_word){(uint32_t)start, (uint32_t)(at - start), (uint32_t)(before - first), (uint32_t)(out->n - before)};
+    }
+    return st;
+}
+
 lithe_status sp_bpe_encode(const sp_model *m, bytes normalized, token_list *out, lithe_error *err)
 {
     merge_context c = {m, normalized, NULL};
@@ -119,12 +165,7 @@ lithe_status sp_bpe_encode(const sp_model *m, bytes normalized, token_list *out,
         if (!c.left_length) return error_memory(err, m->base.vocab.n * sizeof *c.left_length, "tokenizing");
     }
     bpe_work w = {0};
-    bool after_unknown = false;
-    lithe_status st = LITHE_OK;
-    for (size_t at = 0; at < normalized.size && !st;) {
-        st = collect(m, normalized, &at, &w, err);
-        if (!st) st = merge_and_emit(&c, &w, &after_unknown, out, err);
-    }
+    lithe_status st = encode_words(&c, &w, out, err);
     bpe_work_fini(&w);
     free(c.left_length);
     return st;

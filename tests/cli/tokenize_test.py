@@ -1,9 +1,11 @@
 #!/usr/bin/env python3
 """lithe tokenize: ids, pieces and bytes, and the way back."""
 import json
+import tempfile
+import zlib
 from pathlib import Path
 
-from support import HYBRID, TOY, USAGE, check, equal, finish, good, refused
+from support import HYBRID, TOY, USAGE, check, equal, finish, good, lithe, refused
 
 golden = json.loads(Path("tests/data/golden/tiny-hybrid-fp32.json").read_text())
 TEXTS = [p["text"] for p in golden["prompts"]] + ["", " ", "\n", "a\tb\\c", "naïve café", "日本語", "👩‍👩‍👧", "  two  spaces  ", "\r\n", "0x7f\x7f"]
@@ -49,6 +51,21 @@ for model, text in ((TOY, "<s>"), (HYBRID, "<bos>")):
     equal(good("tokenize", model, "--decode", "1").text, "", f"{text} without --special")
     equal(good("tokenize", model, "--decode", "--special", "1").text, text, f"{text} with --special")
 
+# The bundle's own tokenizer.json differs nowhere, another one in what is listed.
+with tempfile.TemporaryDirectory() as folder:
+    own, lines = Path(folder, "tokenizer.json"), Path(folder, "lines")
+    own.write_bytes(zlib.decompress(Path("tests/data/text/tiny-hybrid.json.zlib").read_bytes()[8:]))
+    lines.write_text("a line\n\nanother line\n")
+    equal(good("tokenize", "--check", own, HYBRID).text, "0 of 31 strings differ\n", "the bundle's own tokenizer")
+    equal(good("tokenize", "--check", own, HYBRID, lines).text, "0 of 33 strings differ\n", "two lines of a file more")
+    equal(good("tokenize", "--check", own, HYBRID, "--json").json(), [], "no difference as JSON")
+    r = lithe("tokenize", "--check", "tests/data/text/hf-qwen.json", HYBRID, lines, "--json")
+    found = {d["text"]: d for d in json.loads(r.text)}
+    equal(r.code, 1, "exit code where strings differ")
+    equal(found["a line"]["bundle"], ids_of("a line"), "the bundle's ids of a line that differs")
+    check(found["a line"]["bundle"] != found["a line"]["checkpoint"], "a difference that is none")
+equal(good("tokenize", HYBRID, "--count", "hello world").text, f"{len(ids_of('hello world'))}\n", "--count")
+refused(USAGE, "tokenize", HYBRID, "--check", "x.json", "--ids", says="--check does not go with")
 refused(USAGE, "tokenize", HYBRID, "--decode", "1", "two", says='"two" is no token id')
 refused(USAGE, "tokenize", HYBRID, "--decode", "4294967296", says="4294967296")
 refused(USAGE, "tokenize", HYBRID, "--decode", stdin="1 -2", says='"-2" is no token id')
