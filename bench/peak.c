@@ -20,23 +20,29 @@ static double now(void)
 
 #define KEEP(v) __asm__ volatile("" : "+v"(v))
 
-#define EACH(m) m(0) m(1) m(2) m(3) m(4) m(5) m(6) m(7) m(8) m(9) m(10) m(11)
+#define EACH(m)    m(0) m(1) m(2) m(3) m(4) m(5) m(6) m(7) m(8) m(9) m(10) m(11)
 #define DECLARE(j) acc##j = zero_,
-#define STEP(j) KEEP(a); acc##j = step_(acc##j, a, b); KEEP(acc##j);
+#define STEP(j)                                                                                                        \
+    KEEP(a);                                                                                                           \
+    acc##j = step_(acc##j, a, b);                                                                                      \
+    KEEP(acc##j);
 
 /* A loop of CHAINS independent steps on registers of type `type`. */
-#define LOOP(name, isa, type, zero, step)                                                       \
-    __attribute__((target(isa), always_inline)) static inline type name##_step(type acc, type a, type b) { return step; } \
-    __attribute__((target(isa))) static void name(void)                                         \
-    {                                                                                           \
-        type (*const step_)(type, type, type) = name##_step;                                    \
-        const type zero_ = zero;                                                                \
-        type EACH(DECLARE) a = zero, b = zero;                                                  \
-        KEEP(a);                                                                                \
-        KEEP(b);                                                                                \
-        for (int i = 0; i < LOOPS; i++) {                                                       \
-            EACH(STEP)                                                                          \
-        }                                                                                       \
+#define LOOP(name, isa, type, zero, step)                                                                              \
+    __attribute__((target(isa), always_inline)) static inline type name##_step(type acc, type a, type b)               \
+    {                                                                                                                  \
+        return step;                                                                                                   \
+    }                                                                                                                  \
+    __attribute__((target(isa))) static void name(void)                                                                \
+    {                                                                                                                  \
+        type (*const step_)(type, type, type) = name##_step;                                                           \
+        const type zero_ = zero;                                                                                       \
+        type EACH(DECLARE) a = zero, b = zero;                                                                         \
+        KEEP(a);                                                                                                       \
+        KEEP(b);                                                                                                       \
+        for (int i = 0; i < LOOPS; i++) {                                                                              \
+            EACH(STEP)                                                                                                 \
+        }                                                                                                              \
     }
 
 LOOP(fma_256, "avx2,fma", __m256, _mm256_setzero_ps(), acc = _mm256_fmadd_ps(a, b, acc))
@@ -46,8 +52,11 @@ LOOP(sign_256, "avx2", __m256i, _mm256_setzero_si256(),
 LOOP(vnni_256, "avxvnni,avx2", __m256i, _mm256_setzero_si256(), acc = _mm256_dpbusd_avx_epi32(acc, a, b))
 LOOP(vnni_512, "avx512vnni,avx512f", __m512i, _mm512_setzero_si512(), acc = _mm512_dpbusd_epi32(acc, a, b))
 LOOP(block_512, "avx512vnni,avx512f", __m512, _mm512_setzero_ps(),
-     acc = _mm512_fmadd_ps(_mm512_fmadd_ps(a, b, _mm512_cvtepi32_ps(_mm512_dpbusd_epi32(_mm512_setzero_si512(), _mm512_castps_si512(a),
-                              _mm512_castps_si512(b)))), b, acc))
+     acc = _mm512_fmadd_ps(_mm512_fmadd_ps(a, b,
+                                           _mm512_cvtepi32_ps(_mm512_dpbusd_epi32(_mm512_setzero_si512(),
+                                                                                  _mm512_castps_si512(a),
+                                                                                  _mm512_castps_si512(b)))),
+                           b, acc))
 
 static void peak(const char *what, int has, void (*loop)(void), double macs)
 {
@@ -86,7 +95,8 @@ __attribute__((target("avx2"))) static void read_memory(const unsigned char *p, 
         const double took = now() - start;
         best = took < best ? took : best;
     }
-    printf("read %4zu MB, %zu stream%s %27.1f GB/s\n", bytes >> 20, streams, streams > 1 ? "s" : " ", 1e-9 * (double)bytes / best);
+    printf("read %4zu MB, %zu stream%s %27.1f GB/s\n", bytes >> 20, streams, streams > 1 ? "s" : " ",
+           1e-9 * (double)bytes / best);
 }
 
 int main(void)

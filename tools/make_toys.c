@@ -25,9 +25,9 @@ enum { PIECE_NORMAL = 1, PIECE_UNKNOWN = 2, PIECE_CONTROL = 3, PIECE_BYTE = 6 };
 /* Merges in order of rank, then single letters. U+2581 stands for a space. */
 #define SP "\xe2\x96\x81"
 static const char *const pieces[] = {
-    SP "t", "he",   "in", "er", SP "a", SP "the", "on", "re", "an", "at", "ing", "nd", SP "s", "en", SP "w", "ou", SP "and", SP "o",
-    "it",   "is",   "or", SP,   "e",    "t",      "a",  "o",  "i",  "n",  "s",   "h",  "r",    "d",  "l",    "u",  "c",      "m",
-    "w",    "g",    "y",  "p",  ".",
+    SP "t", "he", "in",     "er",   SP "a", SP "the", "on", "re", "an", "at", "ing", "nd", SP "s", "en",
+    SP "w", "ou", SP "and", SP "o", "it",   "is",     "or", SP,   "e",  "t",  "a",   "o",  "i",    "n",
+    "s",    "h",  "r",      "d",    "l",    "u",      "c",  "m",  "w",  "g",  "y",   "p",  ".",
 };
 _Static_assert(3 + 256 + sizeof pieces / sizeof *pieces == TOY_VOCAB, "the vocabulary has TOY_VOCAB pieces");
 
@@ -60,17 +60,17 @@ static void write_tokenizer(buffer *out)
     buffer trainer, normalizer;
     buffer_init(&trainer);
     buffer_init(&normalizer);
-    wire_write_varint(&trainer, 3, 2);            /* model_type: BPE */
+    wire_write_varint(&trainer, 3, 2); /* model_type: BPE */
     wire_write_varint(&trainer, 4, TOY_VOCAB);
-    wire_write_varint(&trainer, 35, 1);           /* byte_fallback */
+    wire_write_varint(&trainer, 35, 1); /* byte_fallback */
     for (uint32_t i = 0; i < 3; i++) {
-        wire_write_varint(&trainer, 40 + i, i);   /* unk_id, bos_id, eos_id */
+        wire_write_varint(&trainer, 40 + i, i); /* unk_id, bos_id, eos_id */
     }
-    wire_write_varint(&trainer, 43, UINT64_MAX);  /* pad_id: -1 */
+    wire_write_varint(&trainer, 43, UINT64_MAX); /* pad_id: -1 */
     wire_write_bytes(&normalizer, 1, "identity", 8);
-    wire_write_varint(&normalizer, 3, 1);         /* add_dummy_prefix */
-    wire_write_varint(&normalizer, 4, 0);         /* remove_extra_whitespaces */
-    wire_write_varint(&normalizer, 5, 1);         /* escape_whitespaces */
+    wire_write_varint(&normalizer, 3, 1); /* add_dummy_prefix */
+    wire_write_varint(&normalizer, 4, 0); /* remove_extra_whitespaces */
+    wire_write_varint(&normalizer, 5, 1); /* escape_whitespaces */
     wire_write_bytes(out, 2, trainer.data, trainer.size);
     wire_write_bytes(out, 3, normalizer.data, normalizer.size);
     out->failed |= buffer_failed(&trainer) || buffer_failed(&normalizer);
@@ -116,13 +116,15 @@ static void write_executor_metadata(const toy_config *c, arena *a, buffer *out, 
     for (uint32_t i = 0; i < 2 * TOY_LAYERS; i++) {
         const char *name = toy_state_name(c, a, i);
         bool linear = c->recurrent && i < 2;
-        states[i] = (executor_state){.prefill_input = name, .prefill_output = name, .decode_input = name, .decode_output = name};
+        states[i] = (executor_state){
+            .prefill_input = name, .prefill_output = name, .decode_input = name, .decode_output = name};
         states[i].type = linear ? STATE_LINEAR_ATTENTION : i % 2 ? STATE_GLOBAL_VALUE : STATE_GLOBAL_KEY;
         states[i].sequence_axis = linear ? -1 : i % 2 ? 3 : 2;
         states[i].min_length = -1;
         states[i].max_length = linear ? -1 : TOY_CONTEXT;
     }
-    executor_metadata m = {.max_history_size = TOY_CONTEXT, .states = states, .n_states = 2 * TOY_LAYERS, .sliding_window_size = -1};
+    executor_metadata m = {
+        .max_history_size = TOY_CONTEXT, .states = states, .n_states = 2 * TOY_LAYERS, .sliding_window_size = -1};
     if (executor_metadata_write(&m, out, err)) {
         toy_fail("%s", err->message);
     }
@@ -169,8 +171,10 @@ static void shuffle(toy_model *m, uint32_t index, toy_random *r)
     for (uint32_t g = 0; g < m->n_signatures; g++) {
         tflite_signature *sig = &m->signatures[g];
         if (sig->subgraph == index) {
-            sig->input_tensors = (const uint32_t *)moved(m->arena, (const int32_t *)sig->input_tensors, sig->n_inputs, to);
-            sig->output_tensors = (const uint32_t *)moved(m->arena, (const int32_t *)sig->output_tensors, sig->n_outputs, to);
+            sig->input_tensors =
+                (const uint32_t *)moved(m->arena, (const int32_t *)sig->input_tensors, sig->n_inputs, to);
+            sig->output_tensors =
+                (const uint32_t *)moved(m->arena, (const int32_t *)sig->output_tensors, sig->n_outputs, to);
         }
     }
 }
@@ -223,7 +227,8 @@ static void write_bundle(const toy_config *c, const char *path, lithe_error *err
     static const bundle_item model_items[] = {{"model_type", ITEM_STRING, {.s = "tf_lite_prefill_decode"}},
                                               {"backend_constraint", ITEM_STRING, {.s = "cpu"}}};
     static const bundle_item odd_items[] = {{"model_type", ITEM_STRING, {.s = "TF_LITE_Prefill_Decode"}}};
-    static const bundle_item system[] = {{"Authors", ITEM_STRING, {.s = "lithe"}}, {"made_with", ITEM_STRING, {.s = "make_toys"}}};
+    static const bundle_item system[] = {{"Authors", ITEM_STRING, {.s = "lithe"}},
+                                         {"made_with", ITEM_STRING, {.s = "make_toys"}}};
     static const uint8_t blob[] = "bytes of the user's own";
     enum { LLM, EXECUTOR, TOKENIZER, MODEL, WEIGHTS, PARTS };
     arena a;

@@ -15,13 +15,28 @@ typedef struct bytes {
 } bytes;
 
 /* True and *out = a + b (a * b) unless it overflows. */
-static inline bool u64_add(uint64_t a, uint64_t b, uint64_t *out) { return !__builtin_add_overflow(a, b, out); }
-static inline bool u64_mul(uint64_t a, uint64_t b, uint64_t *out) { return !__builtin_mul_overflow(a, b, out); }
-static inline bool size_add(size_t a, size_t b, size_t *out) { return !__builtin_add_overflow(a, b, out); }
-static inline bool size_mul(size_t a, size_t b, size_t *out) { return !__builtin_mul_overflow(a, b, out); }
+static inline bool u64_add(uint64_t a, uint64_t b, uint64_t *out)
+{
+    return !__builtin_add_overflow(a, b, out);
+}
+static inline bool u64_mul(uint64_t a, uint64_t b, uint64_t *out)
+{
+    return !__builtin_mul_overflow(a, b, out);
+}
+static inline bool size_add(size_t a, size_t b, size_t *out)
+{
+    return !__builtin_add_overflow(a, b, out);
+}
+static inline bool size_mul(size_t a, size_t b, size_t *out)
+{
+    return !__builtin_mul_overflow(a, b, out);
+}
 
 /* True if [offset, offset + n) lies inside b. */
-static inline bool bytes_has(bytes b, uint64_t offset, uint64_t n) { return offset <= b.size && n <= b.size - offset; }
+static inline bool bytes_has(bytes b, uint64_t offset, uint64_t n)
+{
+    return offset <= b.size && n <= b.size - offset;
+}
 
 /* Little-endian loads from any address; the caller has checked the range. */
 static inline uint16_t load_u16(const void *p)

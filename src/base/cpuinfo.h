@@ -6,9 +6,9 @@
 #include "base/error.h"
 
 enum cpu_feature {
-    CPU_AVX2 = 1u << 0,        /* AVX2, FMA and F16C together */
+    CPU_AVX2 = 1u << 0, /* AVX2, FMA and F16C together */
     CPU_AVXVNNI = 1u << 1,
-    CPU_AVX512VNNI = 1u << 2,  /* AVX-512 F, BW, DQ, VL and VNNI together */
+    CPU_AVX512VNNI = 1u << 2, /* AVX-512 F, BW, DQ, VL and VNNI together */
     CPU_NEON = 1u << 3,
     CPU_DOTPROD = 1u << 4,
     CPU_I8MM = 1u << 5

@@ -7,7 +7,7 @@
 #include <string.h>
 
 #define TEXT_OF_NUMBER(n) #n
-#define TEXT_OF(n) TEXT_OF_NUMBER(n)
+#define TEXT_OF(n)        TEXT_OF_NUMBER(n)
 
 static const char *const status_names[] = {
     [LITHE_OK] = "LITHE_OK",
@@ -73,20 +73,21 @@ lithe_status error_set(lithe_error *err, lithe_status code, const char *fmt, ...
 
 lithe_status error_memory(lithe_error *err, uint64_t bytes, const char *what)
 {
-    return error_set(err, LITHE_E_MEMORY, "out of memory: cannot allocate %llu bytes for %s", (unsigned long long)bytes, what);
+    return error_set(err, LITHE_E_MEMORY, "out of memory: cannot allocate %llu bytes for %s", (unsigned long long)bytes,
+                     what);
 }
 
-#define DEFINE_FIELD_SETTER(function, field)                                                                                \
-    lithe_status function(lithe_error *err, const char *fmt, ...)                                                           \
-    {                                                                                                                       \
-        if (!err) {                                                                                                         \
-            return LITHE_E_INTERNAL;                                                                                        \
-        }                                                                                                                   \
-        va_list args;                                                                                                       \
-        va_start(args, fmt);                                                                                                \
-        set_field(err->field, sizeof err->field, fmt, args);                                                                \
-        va_end(args);                                                                                                       \
-        return err->code;                                                                                                   \
+#define DEFINE_FIELD_SETTER(function, field)                                                                           \
+    lithe_status function(lithe_error *err, const char *fmt, ...)                                                      \
+    {                                                                                                                  \
+        if (!err) {                                                                                                    \
+            return LITHE_E_INTERNAL;                                                                                   \
+        }                                                                                                              \
+        va_list args;                                                                                                  \
+        va_start(args, fmt);                                                                                           \
+        set_field(err->field, sizeof err->field, fmt, args);                                                           \
+        va_end(args);                                                                                                  \
+        return err->code;                                                                                              \
     }
 
 DEFINE_FIELD_SETTER(error_expected, expected)

@@ -1,5 +1,5 @@
 #if !defined(_WIN32)
-#define _GNU_SOURCE 1
+#define _GNU_SOURCE       1
 #define _FILE_OFFSET_BITS 64
 
 #include "base/file.h"
@@ -144,7 +144,8 @@ void file_map_will_need(const file_map *m, size_t offset, size_t n)
 }
 
 /* Reads to the end of `fd` into a growing buffer; the size of a file is only a first guess, since pipes have none. */
-static lithe_status read_to_end(int fd, const char *path, uint64_t max_bytes, uint8_t **data, size_t *size, lithe_error *err)
+static lithe_status read_to_end(int fd, const char *path, uint64_t max_bytes, uint8_t **data, size_t *size,
+                                lithe_error *err)
 {
     struct stat st;
     uint64_t guess = fstat(fd, &st) == 0 && S_ISREG(st.st_mode) ? (uint64_t)st.st_size : 0;

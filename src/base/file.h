@@ -7,8 +7,8 @@
 
 /* A whole file mapped read-only. Pages are read when touched. */
 typedef struct file_map {
-    bytes view;      /* the file's contents; size 0 for an empty file (data then not NULL) */
-    void *base;      /* what to unmap; NULL if nothing */
+    bytes view; /* the file's contents; size 0 for an empty file (data then not NULL) */
+    void *base; /* what to unmap; NULL if nothing */
     size_t base_bytes;
 } file_map;
 

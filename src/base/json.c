@@ -163,7 +163,8 @@ size_t json_escape(const uint8_t *at, size_t n, uint32_t *code_point)
     if (high < 0xD800 || high > 0xDFFF) {
         return 6;
     }
-    if (high > 0xDBFF || n < 12 || at[6] != '\\' || at[7] != 'u' || !hex4(at + 8, &low) || low < 0xDC00 || low > 0xDFFF) {
+    if (high > 0xDBFF || n < 12 || at[6] != '\\' || at[7] != 'u' || !hex4(at + 8, &low) || low < 0xDC00 ||
+        low > 0xDFFF) {
         return 0;
     }
     *code_point = 0x10000 + ((high - 0xD800) << 10) + (low - 0xDC00);

@@ -15,13 +15,22 @@ typedef struct json_doc json_doc;
 typedef uint32_t json_ref;
 #define JSON_NONE UINT32_MAX
 
-typedef enum json_kind { JSON_MISSING, JSON_NULL, JSON_FALSE, JSON_TRUE, JSON_NUMBER, JSON_STRING, JSON_ARRAY, JSON_OBJECT } json_kind;
+typedef enum json_kind {
+    JSON_MISSING,
+    JSON_NULL,
+    JSON_FALSE,
+    JSON_TRUE,
+    JSON_NUMBER,
+    JSON_STRING,
+    JSON_ARRAY,
+    JSON_OBJECT
+} json_kind;
 
 /* Errors say line, column, expected and found. Nesting deeper than 512 and texts over 4 GiB are refused. Invalid UTF-8 and
  * lone surrogate escapes inside strings are refused. */
 lithe_status json_parse(json_doc **out, bytes text, lithe_error *err);
 void json_free(json_doc *doc);
-size_t json_memory(const json_doc *doc);   /* bytes allocated */
+size_t json_memory(const json_doc *doc); /* bytes allocated */
 
 json_kind json_type(const json_doc *doc, json_ref v);
 /* Elements of an array, members of an object; 0 for other kinds. */
@@ -41,8 +50,8 @@ size_t json_unescape(bytes raw, uint8_t *out);
 /* The decoded string, zero-terminated, in the arena; NULL if v is no string or memory is out. */
 char *json_string(const json_doc *doc, json_ref v, arena *a, size_t *n);
 bool json_equals(const json_doc *doc, json_ref v, const char *s);
-bool json_i64(const json_doc *doc, json_ref v, int64_t *out);    /* exact integers only */
-bool json_f64(const json_doc *doc, json_ref v, double *out);     /* correctly rounded; false if it overflows */
+bool json_i64(const json_doc *doc, json_ref v, int64_t *out); /* exact integers only */
+bool json_f64(const json_doc *doc, json_ref v, double *out);  /* correctly rounded; false if it overflows */
 /* The number as it is written; empty for other kinds. */
 bytes json_number_text(const json_doc *doc, json_ref v);
 bool json_bool(const json_doc *doc, json_ref v, bool fallback);
@@ -61,8 +70,8 @@ void json_end_object(json_writer *w);
 void json_begin_array(json_writer *w);
 void json_end_array(json_writer *w);
 void json_write_key(json_writer *w, const char *key);
-void json_write_string(json_writer *w, const char *s, size_t n);  /* invalid UTF-8 becomes U+FFFD */
-void json_write_cstring(json_writer *w, const char *s);           /* NULL: null */
+void json_write_string(json_writer *w, const char *s, size_t n); /* invalid UTF-8 becomes U+FFFD */
+void json_write_cstring(json_writer *w, const char *s);          /* NULL: null */
 void json_write_i64(json_writer *w, int64_t v);
 void json_write_u64(json_writer *w, uint64_t v);
 /* Shortest text that reads back as the same float (double); NaN and infinities become null. */

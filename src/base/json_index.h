@@ -6,13 +6,14 @@
 #include "base/json.h"
 
 typedef struct json_node {
-    uint32_t start;         /* offset in the text: behind the quote of a string, else the first byte */
-    uint32_t extent;        /* scalars: length of the text from `start`; containers: index of the node behind the last inside */
+    uint32_t start; /* offset in the text: behind the quote of a string, else the first byte */
+    uint32_t
+        extent; /* scalars: length of the text from `start`; containers: index of the node behind the last inside */
     uint32_t kind : 4;
-    uint32_t escaped : 1;   /* a string with escapes */
-    uint32_t member : 1;    /* a member's value: the node before is its key */
-    uint32_t last : 1;      /* no sibling follows */
-    uint32_t count : 25;    /* containers: elements, JSON_COUNT_MOST if that many or more */
+    uint32_t escaped : 1; /* a string with escapes */
+    uint32_t member : 1;  /* a member's value: the node before is its key */
+    uint32_t last : 1;    /* no sibling follows */
+    uint32_t count : 25;  /* containers: elements, JSON_COUNT_MOST if that many or more */
 } json_node;
 
 #define JSON_COUNT_MOST ((1u << 25) - 1)

@@ -13,8 +13,10 @@ enum { ALIGNMENT = 64 };
 void *memory_alloc(size_t bytes)
 {
     size_t rounded = (bytes + ALIGNMENT - 1) & ~(size_t)(ALIGNMENT - 1);
-    if (rounded < bytes) return NULL;
-    if (!rounded) rounded = ALIGNMENT;
+    if (rounded < bytes)
+        return NULL;
+    if (!rounded)
+        rounded = ALIGNMENT;
 #if defined(_WIN32)
     return _aligned_malloc(rounded, ALIGNMENT);
 #else
@@ -26,7 +28,8 @@ void *memory_alloc(size_t bytes)
 void *memory_alloc_zeroed(size_t bytes)
 {
     void *p = memory_alloc(bytes);
-    if (p) memset(p, 0, bytes);
+    if (p)
+        memset(p, 0, bytes);
     return p;
 }
 

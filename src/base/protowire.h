@@ -11,14 +11,15 @@ typedef enum wire_type { WIRE_VARINT = 0, WIRE_FIXED64 = 1, WIRE_BYTES = 2, WIRE
 typedef struct wire_field {
     uint32_t number;
     wire_type type;
-    uint64_t value;   /* varint or fixed */
-    bytes data;       /* WIRE_BYTES: borrowed from the message */
+    uint64_t value; /* varint or fixed */
+    bytes data;     /* WIRE_BYTES: borrowed from the message */
 } wire_field;
 
 typedef struct wire_reader {
     bytes message;
     size_t at;
-    const char *problem;   /* NULL, or what is wrong at `at`: "varint cut off", "length past the end", "unknown wire type", … */
+    const char
+        *problem; /* NULL, or what is wrong at `at`: "varint cut off", "length past the end", "unknown wire type", … */
 } wire_reader;
 
 void wire_reader_init(wire_reader *r, bytes message);

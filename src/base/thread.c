@@ -235,7 +235,8 @@ static int start_quiet_thread(pthread_t *thread, void *(*fn)(void *), void *arg)
 
 static lithe_status thread_error(lithe_error *err, int code)
 {
-    error_set(err, code == EAGAIN || code == ENOMEM ? LITHE_E_MEMORY : LITHE_E_IO, "cannot start a thread (errno %d)", code);
+    error_set(err, code == EAGAIN || code == ENOMEM ? LITHE_E_MEMORY : LITHE_E_IO, "cannot start a thread (errno %d)",
+              code);
     error_hint(err, "use fewer threads, or raise the limit of processes (ulimit -u)");
     return code == EAGAIN || code == ENOMEM ? LITHE_E_MEMORY : LITHE_E_IO;
 }
@@ -243,7 +244,8 @@ static lithe_status thread_error(lithe_error *err, int code)
 lithe_status thread_pool_create(thread_pool **out, uint32_t n_threads, lithe_error *err)
 {
     if (n_threads < 1 || n_threads > MOST_THREADS) {
-        return error_set(err, LITHE_E_ARGUMENT, "%u threads asked for, possible are 1 to %d", n_threads, (int)MOST_THREADS);
+        return error_set(err, LITHE_E_ARGUMENT, "%u threads asked for, possible are 1 to %d", n_threads,
+                         (int)MOST_THREADS);
     }
     thread_pool *p = calloc(1, sizeof *p);
     worker *workers = calloc(n_threads, sizeof *workers);

@@ -27,7 +27,7 @@ typedef struct thread_handle thread_handle;
 lithe_status thread_start(thread_handle **out, void (*fn)(void *), void *user, lithe_error *err);
 void thread_join(thread_handle *t);
 
-typedef struct mutex mutex;  /* heap-allocated: its platform type stays in thread.c */
+typedef struct mutex mutex; /* heap-allocated: its platform type stays in thread.c */
 lithe_status mutex_create(mutex **out, lithe_error *err);
 void mutex_destroy(mutex *m);
 void mutex_lock(mutex *m);

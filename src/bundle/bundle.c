@@ -7,8 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define HEADER_FIXED_BYTES 32   /* magic, version, padding, header_end; the FlatBuffer follows */
-#define VERSION_MAJOR 1         /* the only one there is; minor and patch numbers never break readers */
+#define HEADER_FIXED_BYTES 32 /* magic, version, padding, header_end; the FlatBuffer follows */
+#define VERSION_MAJOR      1  /* the only one there is; minor and patch numbers never break readers */
 
 /* Slots of the container's tables (litertlm_header_schema.fbs). */
 enum { METADATA_SYSTEM, METADATA_SECTIONS };
@@ -18,8 +18,18 @@ enum { SECTION_ITEMS, SECTION_BEGIN, SECTION_END, SECTION_TYPE };
 enum { PAIR_KEY, PAIR_VALUE_TYPE, PAIR_VALUE };
 
 static const char *const section_names[] = {
-    "None", "GenericBinaryData", "Deprecated", "TFLiteModel", "SP_Tokenizer", "LlmMetadataProto", "HF_Tokenizer_Zlib",
-    "TFLiteWeights", "EmbeddingMetadataProto", "ExecutorMetadataProto", "TtsMetadataProto", "AsrMetadataProto",
+    "None",
+    "GenericBinaryData",
+    "Deprecated",
+    "TFLiteModel",
+    "SP_Tokenizer",
+    "LlmMetadataProto",
+    "HF_Tokenizer_Zlib",
+    "TFLiteWeights",
+    "EmbeddingMetadataProto",
+    "ExecutorMetadataProto",
+    "TtsMetadataProto",
+    "AsrMetadataProto",
 };
 
 const char *section_type_name(uint32_t type, char buf[24])
@@ -66,23 +76,42 @@ static bool read_value(const fb_table *pair, bundle_item *item)
     bytes s;
     switch (item->type) {
     case ITEM_UINT8:
-    case ITEM_BOOL: item->value.i = fb_u8(&box, 0, 0); return true;
-    case ITEM_INT8: item->value.i = fb_i8(&box, 0, 0); return true;
-    case ITEM_UINT16: item->value.i = fb_u16(&box, 0, 0); return true;
-    case ITEM_INT16: item->value.i = (int16_t)fb_u16(&box, 0, 0); return true;
-    case ITEM_UINT32: item->value.i = fb_u32(&box, 0, 0); return true;
-    case ITEM_INT32: item->value.i = fb_i32(&box, 0, 0); return true;
+    case ITEM_BOOL:
+        item->value.i = fb_u8(&box, 0, 0);
+        return true;
+    case ITEM_INT8:
+        item->value.i = fb_i8(&box, 0, 0);
+        return true;
+    case ITEM_UINT16:
+        item->value.i = fb_u16(&box, 0, 0);
+        return true;
+    case ITEM_INT16:
+        item->value.i = (int16_t)fb_u16(&box, 0, 0);
+        return true;
+    case ITEM_UINT32:
+        item->value.i = fb_u32(&box, 0, 0);
+        return true;
+    case ITEM_INT32:
+        item->value.i = fb_i32(&box, 0, 0);
+        return true;
     case ITEM_UINT64:
-    case ITEM_INT64: item->value.i = fb_i64(&box, 0, 0); return true;
-    case ITEM_FLOAT32: item->value.f = (double)fb_f32(&box, 0, 0.0f); return true;
-    case ITEM_DOUBLE: item->value.f = fb_f64(&box, 0, 0.0); return true;
+    case ITEM_INT64:
+        item->value.i = fb_i64(&box, 0, 0);
+        return true;
+    case ITEM_FLOAT32:
+        item->value.f = (double)fb_f32(&box, 0, 0.0f);
+        return true;
+    case ITEM_DOUBLE:
+        item->value.f = fb_f64(&box, 0, 0.0);
+        return true;
     case ITEM_STRING:
         if (!fb_str(&box, 0, &s)) {
             return false;
         }
         item->value.s = s.data ? (const char *)s.data : "";
         return true;
-    case ITEM_NONE: break;
+    case ITEM_NONE:
+        break;
     }
     return true;
 }
@@ -94,10 +123,12 @@ static lithe_status read_items(bundle *b, const fb_table *owner, unsigned slot, 
 {
     fb_vector pairs;
     if (!fb_vec(owner, slot, 4, &pairs)) {
-        return error_set(err, LITHE_E_FORMAT, "the bundle's header is damaged: the items of %s lie outside of it", where);
+        return error_set(err, LITHE_E_FORMAT, "the bundle's header is damaged: the items of %s lie outside of it",
+                         where);
     }
     if (pairs.n > *left) {
-        return error_set(err, LITHE_E_FORMAT, "the bundle's header is damaged: %s has %lu items, more than the header can hold", where,
+        return error_set(err, LITHE_E_FORMAT,
+                         "the bundle's header is damaged: %s has %lu items, more than the header can hold", where,
                          (unsigned long)pairs.n);
     }
     *left -= pairs.n;
@@ -109,7 +140,8 @@ static lithe_status read_items(bundle *b, const fb_table *owner, unsigned slot, 
         fb_table pair;
         bytes key;
         if (!fb_vec_table(&pairs, i, &pair) || !fb_str(&pair, PAIR_KEY, &key)) {
-            return error_set(err, LITHE_E_FORMAT, "the bundle's header is damaged: item %lu of %s", (unsigned long)i, where);
+            return error_set(err, LITHE_E_FORMAT, "the bundle's header is damaged: item %lu of %s", (unsigned long)i,
+                             where);
         }
         if (!key.data) {
             return error_set(err, LITHE_E_FORMAT, "item %lu of %s has no key", (unsigned long)i, where);
@@ -172,32 +204,36 @@ static lithe_status read_known_items(bundle *b, bundle_section *s, lithe_error *
 }
 
 /* Checks [begin, end) against the file and the header in front of it. */
-static lithe_status check_range(const bundle *b, bundle_section *s, unsigned long i, uint64_t header_end, lithe_error *err)
+static lithe_status check_range(const bundle *b, bundle_section *s, unsigned long i, uint64_t header_end,
+                                lithe_error *err)
 {
     char name[24];
     section_type_name(s->type, name);
     unsigned long long begin = s->begin, end = s->end, size = b->map.view.size;
     if (end < begin) {
-        return error_set(err, LITHE_E_FORMAT, "section %lu (%s) ends at byte %llu, before its begin at byte %llu", i, name, end, begin);
+        return error_set(err, LITHE_E_FORMAT, "section %lu (%s) ends at byte %llu, before its begin at byte %llu", i,
+                         name, end, begin);
     }
     if (end > size) {
-        error_set(err, LITHE_E_TRUNCATED, "section %lu (%s) ends at byte %llu, but the file has %llu bytes: it is truncated", i, name,
-                  end, size);
+        error_set(err, LITHE_E_TRUNCATED,
+                  "section %lu (%s) ends at byte %llu, but the file has %llu bytes: it is truncated", i, name, end,
+                  size);
         error_expected(err, "at least %llu bytes", end);
         error_found(err, "%llu bytes", size);
         error_hint(err, "download or copy the file again");
         return LITHE_E_TRUNCATED;
     }
     if (begin < header_end && end > begin) {
-        return error_set(err, LITHE_E_FORMAT, "section %lu (%s) begins at byte %llu, inside the header that ends at byte %llu", i, name,
+        return error_set(err, LITHE_E_FORMAT,
+                         "section %lu (%s) begins at byte %llu, inside the header that ends at byte %llu", i, name,
                          begin, (unsigned long long)header_end);
     }
     s->data = (bytes){b->map.view.data + begin, (size_t)(end - begin)};
     return LITHE_OK;
 }
 
-static lithe_status read_section(bundle *b, bundle_section *s, const fb_table *t, unsigned long i, uint64_t header_end, uint64_t *left,
-                                 lithe_error *err)
+static lithe_status read_section(bundle *b, bundle_section *s, const fb_table *t, unsigned long i, uint64_t header_end,
+                                 uint64_t *left, lithe_error *err)
 {
     char where[32];
     snprintf(where, sizeof where, "section %lu", i);
@@ -244,7 +280,8 @@ static lithe_status check_overlaps(const bundle *b, lithe_error *err)
         if (r[i].begin < r[i - 1].end) {
             char a[24], c[24];
             const range *x = &r[i - 1], *y = &r[i];
-            st = error_set(err, LITHE_E_FORMAT, "section %zu (%s, bytes %llu to %llu) and section %zu (%s, bytes %llu to %llu) overlap",
+            st = error_set(err, LITHE_E_FORMAT,
+                           "section %zu (%s, bytes %llu to %llu) and section %zu (%s, bytes %llu to %llu) overlap",
                            x->section, section_type_name(b->sections[x->section].type, a), (unsigned long long)x->begin,
                            (unsigned long long)x->end, y->section, section_type_name(b->sections[y->section].type, c),
                            (unsigned long long)y->begin, (unsigned long long)y->end);
@@ -255,12 +292,14 @@ static lithe_status check_overlaps(const bundle *b, lithe_error *err)
     return st;
 }
 
-static lithe_status read_sections(bundle *b, const fb_table *root, uint64_t header_end, uint64_t *left, lithe_error *err)
+static lithe_status read_sections(bundle *b, const fb_table *root, uint64_t header_end, uint64_t *left,
+                                  lithe_error *err)
 {
     fb_table table;
     fb_vector objects;
     if (!fb_sub(root, METADATA_SECTIONS, &table) || !fb_vec(&table, SECTIONS_OBJECTS, 4, &objects)) {
-        return error_set(err, LITHE_E_FORMAT, "the bundle's header is damaged: the list of sections lies outside of it");
+        return error_set(err, LITHE_E_FORMAT,
+                         "the bundle's header is damaged: the list of sections lies outside of it");
     }
     if (!fb_has(&table, SECTIONS_OBJECTS)) {
         return error_set(err, LITHE_E_FORMAT, "the bundle's header has no list of sections");
@@ -275,7 +314,8 @@ static lithe_status read_sections(bundle *b, const fb_table *root, uint64_t head
         fb_table t;
         lithe_status st;
         if (!fb_vec_table(&objects, i, &t)) {
-            st = error_set(err, LITHE_E_FORMAT, "the bundle's header is damaged: the entry of section %lu lies outside of it",
+            st = error_set(err, LITHE_E_FORMAT,
+                           "the bundle's header is damaged: the entry of section %lu lies outside of it",
                            (unsigned long)i);
         } else {
             st = read_section(b, &sections[i], &t, i, header_end, left, err);
@@ -296,11 +336,12 @@ static lithe_status read_header(bundle *b, uint64_t header_end, lithe_error *err
     if (!fb_root(header, &root, problem, sizeof problem)) {
         return error_set(err, LITHE_E_FORMAT, "the bundle's header is damaged: %s", problem);
     }
-    uint64_t left = header.size / 4;   /* every pair takes an offset of four bytes */
+    uint64_t left = header.size / 4; /* every pair takes an offset of four bytes */
     if (!fb_sub(&root, METADATA_SYSTEM, &system)) {
         return error_set(err, LITHE_E_FORMAT, "the bundle's header is damaged: the system metadata lie outside of it");
     }
-    lithe_status st = read_items(b, &system, SYSTEM_ENTRIES, "the system metadata", &left, &b->system, &b->n_system, err);
+    lithe_status st =
+        read_items(b, &system, SYSTEM_ENTRIES, "the system metadata", &left, &b->system, &b->n_system, err);
     return st ? st : read_sections(b, &root, header_end, &left, err);
 }
 
@@ -308,7 +349,8 @@ static lithe_status open_container(bundle *b, lithe_error *err)
 {
     bytes f = b->map.view;
     if (f.size < HEADER_FIXED_BYTES) {
-        error_set(err, LITHE_E_TRUNCATED, "the file has %zu bytes, but a bundle's header alone needs %d: it is truncated", f.size,
+        error_set(err, LITHE_E_TRUNCATED,
+                  "the file has %zu bytes, but a bundle's header alone needs %d: it is truncated", f.size,
                   HEADER_FIXED_BYTES);
         error_hint(err, "download or copy the file again");
         return LITHE_E_TRUNCATED;
@@ -317,8 +359,9 @@ static lithe_status open_container(bundle *b, lithe_error *err)
         b->version[i] = load_u32(f.data + 8 + 4 * i);
     }
     if (b->version[0] != VERSION_MAJOR) {
-        error_set(err, LITHE_E_VERSION, "this build reads bundles of major version %d, but the file has version %lu.%lu.%lu",
-                  VERSION_MAJOR, (unsigned long)b->version[0], (unsigned long)b->version[1], (unsigned long)b->version[2]);
+        error_set(err, LITHE_E_VERSION,
+                  "this build reads bundles of major version %d, but the file has version %lu.%lu.%lu", VERSION_MAJOR,
+                  (unsigned long)b->version[0], (unsigned long)b->version[1], (unsigned long)b->version[2]);
         error_expected(err, "%d", VERSION_MAJOR);
         error_found(err, "%lu", (unsigned long)b->version[0]);
         error_hint(err, "update lithe, or export the model for container version 1");
@@ -326,7 +369,8 @@ static lithe_status open_container(bundle *b, lithe_error *err)
     }
     uint64_t header_end = load_u64(f.data + 24);
     if (header_end < HEADER_FIXED_BYTES) {
-        return error_set(err, LITHE_E_FORMAT, "the bundle says that its header ends at byte %llu, inside the fixed part of %d bytes",
+        return error_set(err, LITHE_E_FORMAT,
+                         "the bundle says that its header ends at byte %llu, inside the fixed part of %d bytes",
                          (unsigned long long)header_end, HEADER_FIXED_BYTES);
     }
     if (header_end > f.size) {
@@ -364,9 +408,12 @@ static lithe_status open_contents(bundle *b, lithe_error *err)
         return error_set(err, LITHE_E_FORMAT, "the file is empty");
     }
     switch (sniff_file(f)) {
-    case FILE_LITERTLM: return open_container(b, err);
-    case FILE_TFLITE: return open_tflite(b, err);
-    default: return sniff_error(f, err);
+    case FILE_LITERTLM:
+        return open_container(b, err);
+    case FILE_TFLITE:
+        return open_tflite(b, err);
+    default:
+        return sniff_error(f, err);
     }
 }
 

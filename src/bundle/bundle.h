@@ -27,37 +27,48 @@ typedef enum section_type {
 
 /* VData union tags of the schema. */
 typedef enum item_type {
-    ITEM_NONE, ITEM_UINT8, ITEM_INT8, ITEM_UINT16, ITEM_INT16, ITEM_UINT32, ITEM_INT32, ITEM_FLOAT32, ITEM_BOOL, ITEM_STRING,
-    ITEM_UINT64, ITEM_INT64, ITEM_DOUBLE
+    ITEM_NONE,
+    ITEM_UINT8,
+    ITEM_INT8,
+    ITEM_UINT16,
+    ITEM_INT16,
+    ITEM_UINT32,
+    ITEM_INT32,
+    ITEM_FLOAT32,
+    ITEM_BOOL,
+    ITEM_STRING,
+    ITEM_UINT64,
+    ITEM_INT64,
+    ITEM_DOUBLE
 } item_type;
 
 typedef struct bundle_item {
     const char *key;
     item_type type;
     union {
-        int64_t i;       /* all integers and bool, UINT64 as its bits */
-        double f;        /* FLOAT32, DOUBLE */
-        const char *s;   /* STRING */
+        int64_t i;     /* all integers and bool, UINT64 as its bits */
+        double f;      /* FLOAT32, DOUBLE */
+        const char *s; /* STRING */
     } value;
 } bundle_item;
 
 typedef struct bundle_section {
-    uint32_t type;             /* section_type or a number not known */
-    uint64_t begin, end;       /* absolute file offsets */
-    bytes data;                /* in the map */
+    uint32_t type;       /* section_type or a number not known */
+    uint64_t begin, end; /* absolute file offsets */
+    bytes data;          /* in the map */
     const bundle_item *items;
     size_t n_items;
-    const char *model_type;            /* lower case, "tf_lite_prefill_decode" when a TFLite section has none; "" otherwise */
-    const char *backend_constraint;    /* raw text or "" */
+    const char *model_type; /* lower case, "tf_lite_prefill_decode" when a TFLite section has none; "" otherwise */
+    const char *backend_constraint; /* raw text or "" */
     const char *prefer_activation_type;
 } bundle_section;
 
 typedef struct bundle {
     char *path;
     file_map map;
-    bool is_tflite;                /* a plain .tflite file */
+    bool is_tflite; /* a plain .tflite file */
     uint32_t version[3];
-    const bundle_item *system;     /* SystemMetadata entries */
+    const bundle_item *system; /* SystemMetadata entries */
     size_t n_system;
     const bundle_section *sections;
     size_t n_sections;

@@ -4,7 +4,7 @@
 #include <string.h>
 
 #define MAX_FIELDS 64
-#define MAX_BYTES ((size_t)1 << 31)   /* signed 32-bit offsets reach no further */
+#define MAX_BYTES  ((size_t)1 << 31) /* signed 32-bit offsets reach no further */
 
 typedef struct pending_field {
     unsigned slot;
@@ -16,12 +16,12 @@ typedef struct pending_field {
 struct fb_builder {
     uint8_t *buf;
     size_t capacity, used;
-    size_t alignment;          /* of the whole buffer */
+    size_t alignment; /* of the whole buffer */
     bool failed, in_table;
     pending_field fields[MAX_FIELDS];
     unsigned n_fields;
-    size_t table_start;        /* `used` when the table was begun */
-    fb_ref *vtables;           /* written ones, to be shared */
+    size_t table_start; /* `used` when the table was begun */
+    fb_ref *vtables;    /* written ones, to be shared */
     size_t n_vtables, vtable_capacity;
 };
 
@@ -268,7 +268,7 @@ fb_ref fb_table_end(fb_builder *b)
     }
     b->in_table = false;
     align(b, 4, 4);
-    push_u32(b, 0);   /* way to the vtable, set below */
+    push_u32(b, 0); /* way to the vtable, set below */
     size_t table = b->used, extent = table - b->table_start;
     unsigned n_slots = 0;
     uint8_t vtable[4 + 2 * MAX_FIELDS] = {0};

@@ -27,8 +27,8 @@ static bool enter_table(bytes buf, uint64_t at, fb_table *out)
     }
     uint16_t vtable_bytes = load_u16(buf.data + vtable);
     uint16_t table_bytes = load_u16(buf.data + vtable + 2);
-    if (vtable_bytes < 4 || vtable_bytes % 2 != 0 || table_bytes < 4 || !bytes_has(buf, (uint64_t)vtable, vtable_bytes) ||
-        !bytes_has(buf, at, table_bytes)) {
+    if (vtable_bytes < 4 || vtable_bytes % 2 != 0 || table_bytes < 4 ||
+        !bytes_has(buf, (uint64_t)vtable, vtable_bytes) || !bytes_has(buf, at, table_bytes)) {
         return false;
     }
     *out = (fb_table){buf, (uint32_t)at, (uint32_t)vtable, vtable_bytes, table_bytes};

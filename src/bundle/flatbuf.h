@@ -8,14 +8,14 @@
 
 typedef struct fb_table {
     bytes buf;
-    uint32_t at;         /* position of the table; 0 means absent: all fields then read as their defaults */
+    uint32_t at; /* position of the table; 0 means absent: all fields then read as their defaults */
     uint32_t vtable;
     uint16_t vtable_bytes, table_bytes;
 } fb_table;
 
 typedef struct fb_vector {
     bytes buf;
-    uint32_t at;         /* position of the first element */
+    uint32_t at; /* position of the first element */
     uint32_t n;
 } fb_vector;
 

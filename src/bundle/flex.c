@@ -5,12 +5,22 @@
 /* FlexBuffers (https://flatbuffers.dev/internals/#flexbuffers). A buffer ends with the root's value, its packed type and its width;
  * references are distances back from where they are stored; a packed type is type * 4 + log2 of the width of what it refers to. */
 
-enum { FLEX_INT = 1, FLEX_UINT = 2, FLEX_FLOAT = 3, FLEX_KEY = 4, FLEX_STRING = 5, FLEX_INDIRECT_INT = 6, FLEX_INDIRECT_UINT = 7,
-       FLEX_INDIRECT_FLOAT = 8, FLEX_MAP = 9, FLEX_BOOL = 26 };
+enum {
+    FLEX_INT = 1,
+    FLEX_UINT = 2,
+    FLEX_FLOAT = 3,
+    FLEX_KEY = 4,
+    FLEX_STRING = 5,
+    FLEX_INDIRECT_INT = 6,
+    FLEX_INDIRECT_UINT = 7,
+    FLEX_INDIRECT_FLOAT = 8,
+    FLEX_MAP = 9,
+    FLEX_BOOL = 26
+};
 
 typedef struct flex_value {
-    size_t at;           /* where the value is stored */
-    uint8_t width;       /* bytes it takes there */
+    size_t at;     /* where the value is stored */
+    uint8_t width; /* bytes it takes there */
     uint8_t type;
     uint8_t child_width; /* bytes of what it refers to */
 } flex_value;
@@ -22,11 +32,20 @@ static bool read_uint(bytes b, size_t at, uint8_t width, uint64_t *out)
     }
     const uint8_t *p = b.data + at;
     switch (width) {
-    case 1: *out = *p; return true;
-    case 2: *out = load_u16(p); return true;
-    case 4: *out = load_u32(p); return true;
-    case 8: *out = load_u64(p); return true;
-    default: return false;
+    case 1:
+        *out = *p;
+        return true;
+    case 2:
+        *out = load_u16(p);
+        return true;
+    case 4:
+        *out = load_u32(p);
+        return true;
+    case 8:
+        *out = load_u64(p);
+        return true;
+    default:
+        return false;
     }
 }
 
@@ -37,10 +56,18 @@ static bool read_int(bytes b, size_t at, uint8_t width, int64_t *out)
         return false;
     }
     switch (width) {
-    case 1: *out = (int8_t)(uint8_t)u; return true;
-    case 2: *out = (int16_t)(uint16_t)u; return true;
-    case 4: *out = (int32_t)(uint32_t)u; return true;
-    default: *out = (int64_t)u; return true;
+    case 1:
+        *out = (int8_t)(uint8_t)u;
+        return true;
+    case 2:
+        *out = (int16_t)(uint16_t)u;
+        return true;
+    case 4:
+        *out = (int32_t)(uint32_t)u;
+        return true;
+    default:
+        *out = (int64_t)u;
+        return true;
     }
 }
 
@@ -65,10 +92,17 @@ static bool read_float(bytes b, size_t at, uint8_t width, double *out)
         return false;
     }
     switch (width) {
-    case 2: *out = half_to_double((uint16_t)u); return true;
-    case 4: *out = (double)load_f32(b.data + at); return true;
-    case 8: memcpy(out, &u, sizeof *out); return true;
-    default: return false;
+    case 2:
+        *out = half_to_double((uint16_t)u);
+        return true;
+    case 4:
+        *out = (double)load_f32(b.data + at);
+        return true;
+    case 8:
+        memcpy(out, &u, sizeof *out);
+        return true;
+    default:
+        return false;
     }
 }
 
@@ -125,7 +159,8 @@ static bool find(bytes b, const char *key, flex_value *out)
         !follow(b, values - 3u * w, w, &keys)) {
         return false;
     }
-    if (key_width == 0 || key_width > 8 || n > b.size || !bytes_has(b, values, n * (w + 1u)) || !bytes_has(b, keys, n * key_width)) {
+    if (key_width == 0 || key_width > 8 || n > b.size || !bytes_has(b, values, n * (w + 1u)) ||
+        !bytes_has(b, keys, n * key_width)) {
         return false;
     }
     for (uint64_t i = 0; i < n; i++) {
@@ -169,8 +204,10 @@ bool flex_map_number(bytes flex, const char *key, double *out)
         }
         *out = (double)u;
         return true;
-    case FLEX_FLOAT: return read_float(flex, v.at, v.width, out);
-    default: return false;
+    case FLEX_FLOAT:
+        return read_float(flex, v.at, v.width, out);
+    default:
+        return false;
     }
 }
 

@@ -6,7 +6,7 @@
 #include <string.h>
 
 typedef struct proto_reader {
-    const uint8_t *start;   /* of the outermost message: offsets in errors count from there */
+    const uint8_t *start; /* of the outermost message: offsets in errors count from there */
     arena *arena;
     lithe_error *err;
 } proto_reader;
@@ -28,9 +28,12 @@ static wire_type expected_wire(proto_kind kind)
     case PROTO_I32_OPT:
     case PROTO_I64:
     case PROTO_BOOL:
-    case PROTO_BOOL_OPT: return WIRE_VARINT;
-    case PROTO_F32: return WIRE_FIXED32;
-    default: return WIRE_BYTES;
+    case PROTO_BOOL_OPT:
+        return WIRE_VARINT;
+    case PROTO_F32:
+        return WIRE_FIXED32;
+    default:
+        return WIRE_BYTES;
     }
 }
 
@@ -93,11 +96,12 @@ static lithe_status reserve(proto_reader *r, const proto_field *f, void *out, by
 
 static lithe_status read_message(proto_reader *r, const proto_message *m, void *out, bytes data);
 
-static lithe_status copy_text(proto_reader *r, const proto_message *m, const proto_field *f, bytes text, const char **out)
+static lithe_status copy_text(proto_reader *r, const proto_message *m, const proto_field *f, bytes text,
+                              const char **out)
 {
     if (!utf8_valid(text.data, text.size) || memchr(text.data ? (const void *)text.data : "", 0, text.size)) {
-        return error_set(r->err, LITHE_E_FORMAT, "field %s (%lu) of message %s at byte %zu is no valid UTF-8 text", f->name,
-                         (unsigned long)f->number, m->name, (size_t)(text.data - r->start));
+        return error_set(r->err, LITHE_E_FORMAT, "field %s (%lu) of message %s at byte %zu is no valid UTF-8 text",
+                         f->name, (unsigned long)f->number, m->name, (size_t)(text.data - r->start));
     }
     *out = arena_strndup(r->arena, (const char *)text.data, text.size);
     return *out ? LITHE_OK : error_memory(r->err, text.size + 1, f->name);
@@ -125,25 +129,39 @@ static lithe_status read_list(const proto_field *f, void *out, const wire_field 
     return LITHE_OK;
 }
 
-static lithe_status read_value(proto_reader *r, const proto_message *m, const proto_field *f, void *out, const wire_field *w)
+static lithe_status read_value(proto_reader *r, const proto_message *m, const proto_field *f, void *out,
+                               const wire_field *w)
 {
     void *to = at_offset(out, f->at);
     switch (f->kind) {
     case PROTO_TEXT:
-    case PROTO_TEXT_OPT: return copy_text(r, m, f, w->data, (const char **)to);
+    case PROTO_TEXT_OPT:
+        return copy_text(r, m, f, w->data, (const char **)to);
     case PROTO_I32:
-    case PROTO_I32_OPT: *(int32_t *)to = (int32_t)(uint32_t)w->value; return LITHE_OK;
-    case PROTO_I64: *(int64_t *)to = (int64_t)w->value; return LITHE_OK;
-    case PROTO_F32: *(float *)to = wire_f32(w); return LITHE_OK;
-    case PROTO_BOOL: *(bool *)to = w->value != 0; return LITHE_OK;
-    case PROTO_BOOL_OPT: *(int *)to = w->value != 0; return LITHE_OK;
-    case PROTO_I32_LIST: return read_list(f, out, w);
+    case PROTO_I32_OPT:
+        *(int32_t *)to = (int32_t)(uint32_t)w->value;
+        return LITHE_OK;
+    case PROTO_I64:
+        *(int64_t *)to = (int64_t)w->value;
+        return LITHE_OK;
+    case PROTO_F32:
+        *(float *)to = wire_f32(w);
+        return LITHE_OK;
+    case PROTO_BOOL:
+        *(bool *)to = w->value != 0;
+        return LITHE_OK;
+    case PROTO_BOOL_OPT:
+        *(int *)to = w->value != 0;
+        return LITHE_OK;
+    case PROTO_I32_LIST:
+        return read_list(f, out, w);
     case PROTO_RAW: {
         char *copy = arena_strndup(r->arena, (const char *)w->data.data, w->data.size);
         *(bytes *)to = (bytes){(const uint8_t *)copy, w->data.size};
         return copy ? LITHE_OK : error_memory(r->err, w->data.size, f->name);
     }
-    case PROTO_MESSAGE: return read_message(r, f->message, to, w->data);
+    case PROTO_MESSAGE:
+        return read_message(r, f->message, to, w->data);
     case PROTO_MESSAGES: {
         void *element = next_element(f, out);
         if (f->message->defaults) {
@@ -175,8 +193,8 @@ static lithe_status read_message(proto_reader *r, const proto_message *m, void *
             continue;
         }
         if (w.type != expected_wire(f->kind) && !(f->kind == PROTO_I32_LIST && w.type == WIRE_VARINT)) {
-            error_set(r->err, LITHE_E_FORMAT, "field %s (%lu) of message %s has wire type %d; expected %d", f->name, (unsigned long)f->number,
-                      m->name, (int)w.type, (int)expected_wire(f->kind));
+            error_set(r->err, LITHE_E_FORMAT, "field %s (%lu) of message %s has wire type %d; expected %d", f->name,
+                      (unsigned long)f->number, m->name, (int)w.type, (int)expected_wire(f->kind));
             return LITHE_E_FORMAT;
         }
         if (m->oneof) {
@@ -279,7 +297,9 @@ static void write_field(const proto_field *f, const void *in, buffer *out)
     }
     switch (f->kind) {
     case PROTO_TEXT:
-    case PROTO_TEXT_OPT: write_text(f, from, out); return;
+    case PROTO_TEXT_OPT:
+        write_text(f, from, out);
+        return;
     case PROTO_I32:
     case PROTO_I32_OPT: {
         int32_t v = *(const int32_t *)from;
@@ -288,7 +308,9 @@ static void write_field(const proto_field *f, const void *in, buffer *out)
         }
         return;
     }
-    case PROTO_I64: wire_write_varint(out, f->number, (uint64_t)*(const int64_t *)from); return;
+    case PROTO_I64:
+        wire_write_varint(out, f->number, (uint64_t) * (const int64_t *)from);
+        return;
     case PROTO_F32: {
         float v = *(const float *)from;
         uint32_t bits;
@@ -308,7 +330,9 @@ static void write_field(const proto_field *f, const void *in, buffer *out)
             wire_write_varint(out, f->number, *(const int *)from != 0);
         }
         return;
-    case PROTO_I32_LIST: write_list(f, in, out); return;
+    case PROTO_I32_LIST:
+        write_list(f, in, out);
+        return;
     case PROTO_RAW: {
         const bytes *b = (const bytes *)from;
         if (b->data) {
@@ -316,8 +340,12 @@ static void write_field(const proto_field *f, const void *in, buffer *out)
         }
         return;
     }
-    case PROTO_MESSAGE: write_sub(f, from, flagged, out); return;
-    case PROTO_MESSAGES: write_repeated(f, in, out); return;
+    case PROTO_MESSAGE:
+        write_sub(f, from, flagged, out);
+        return;
+    case PROTO_MESSAGES:
+        write_repeated(f, in, out);
+        return;
     }
 }
 

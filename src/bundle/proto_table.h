@@ -9,18 +9,18 @@
 #include <stddef.h>
 
 typedef enum proto_kind {
-    PROTO_TEXT,        /* const char *, "" when absent */
-    PROTO_TEXT_OPT,    /* const char *, NULL when absent */
-    PROTO_I32,         /* int32_t; also enums. With a `has` flag, or 0 (what the defaults say) when absent */
-    PROTO_I32_OPT,     /* int32_t, -1 when absent */
-    PROTO_I64,         /* int64_t with a `has` flag */
-    PROTO_F32,         /* float */
-    PROTO_BOOL,        /* bool */
-    PROTO_BOOL_OPT,    /* int, -1 when absent */
-    PROTO_I32_LIST,    /* const int32_t * with a count; packed or not */
-    PROTO_RAW,         /* bytes: a message kept as it is */
-    PROTO_MESSAGE,     /* a struct at the offset */
-    PROTO_MESSAGES     /* a pointer to an array of structs, with a count */
+    PROTO_TEXT,     /* const char *, "" when absent */
+    PROTO_TEXT_OPT, /* const char *, NULL when absent */
+    PROTO_I32,      /* int32_t; also enums. With a `has` flag, or 0 (what the defaults say) when absent */
+    PROTO_I32_OPT,  /* int32_t, -1 when absent */
+    PROTO_I64,      /* int64_t with a `has` flag */
+    PROTO_F32,      /* float */
+    PROTO_BOOL,     /* bool */
+    PROTO_BOOL_OPT, /* int, -1 when absent */
+    PROTO_I32_LIST, /* const int32_t * with a count; packed or not */
+    PROTO_RAW,      /* bytes: a message kept as it is */
+    PROTO_MESSAGE,  /* a struct at the offset */
+    PROTO_MESSAGES  /* a pointer to an array of structs, with a count */
 } proto_kind;
 
 #define PROTO_NO_OFFSET SIZE_MAX
@@ -29,9 +29,9 @@ typedef struct proto_field {
     uint32_t number;
     const char *name;
     proto_kind kind;
-    size_t at;                        /* offset of the value */
-    size_t has;                       /* offset of a bool that tells presence, or PROTO_NO_OFFSET */
-    size_t count;                     /* offset of the size_t count of a list */
+    size_t at;    /* offset of the value */
+    size_t has;   /* offset of a bool that tells presence, or PROTO_NO_OFFSET */
+    size_t count; /* offset of the size_t count of a list */
     const struct proto_message *message;
 } proto_field;
 
@@ -40,8 +40,8 @@ typedef struct proto_message {
     const proto_field *fields;
     size_t n_fields;
     size_t struct_bytes;
-    const void *defaults;             /* a struct with the values of absent fields; NULL: zeros */
-    bool oneof;                       /* all fields exclude each other: the last one read counts */
+    const void *defaults; /* a struct with the values of absent fields; NULL: zeros */
+    bool oneof;           /* all fields exclude each other: the last one read counts */
 } proto_message;
 
 /* Reads into `out`, which holds the defaults. Unknown fields are skipped. Texts must be UTF-8 without zero bytes. */

@@ -42,8 +42,13 @@ file_kind sniff_file(bytes b)
         const char *start;
         file_kind kind;
     } starts[] = {
-        {"PK", FILE_ZIP},       {"GGUF", FILE_GGUF},   {"\x1f\x8b", FILE_GZIP}, {"<!DOCTYPE", FILE_HTML}, {"<!doctype", FILE_HTML},
-        {"<html", FILE_HTML},   {"version https://git-lfs", FILE_LFS_POINTER},
+        {"PK", FILE_ZIP},
+        {"GGUF", FILE_GGUF},
+        {"\x1f\x8b", FILE_GZIP},
+        {"<!DOCTYPE", FILE_HTML},
+        {"<!doctype", FILE_HTML},
+        {"<html", FILE_HTML},
+        {"version https://git-lfs", FILE_LFS_POINTER},
     };
     for (size_t i = 0; i < sizeof starts / sizeof *starts; i++) {
         if (begins(b, starts[i].start)) {
@@ -64,7 +69,7 @@ const char *sniff_printable(bytes b, char *buf, size_t buf_bytes)
     }
     buf[at++] = '"';
     for (size_t i = 0; i < b.size; i++) {
-        if (at + 4 + 5 > buf_bytes) {   /* room for \xNN, then "..." with quote and terminator */
+        if (at + 4 + 5 > buf_bytes) { /* room for \xNN, then "..." with quote and terminator */
             memcpy(buf + at, "...", 3);
             at += 3;
             break;
@@ -91,7 +96,8 @@ lithe_status sniff_error(bytes b, lithe_error *err)
         [FILE_TFLITE] = {"", ""},
         [FILE_ZIP] = {": it is a ZIP archive, perhaps an older .task bundle", "get the model's .litertlm file"},
         [FILE_GGUF] = {": it is a GGUF file of llama.cpp", "get the model's .litertlm file, or convert it"},
-        [FILE_SAFETENSORS] = {": it looks like a safetensors file", "get the model's .litertlm file, or export the checkpoint"},
+        [FILE_SAFETENSORS] = {": it looks like a safetensors file",
+                              "get the model's .litertlm file, or export the checkpoint"},
         [FILE_GZIP] = {": it is compressed with gzip", "decompress it first"},
         [FILE_HTML] = {": it is a web page", "the download gave a page (perhaps a login) and not the file"},
         [FILE_LFS_POINTER] = {": it is a Git LFS pointer, not the file itself", "run git lfs pull"},

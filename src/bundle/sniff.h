@@ -6,7 +6,16 @@
 #include "base/error.h"
 
 typedef enum file_kind {
-    FILE_UNKNOWN, FILE_LITERTLM, FILE_TFLITE, FILE_ZIP, FILE_GGUF, FILE_SAFETENSORS, FILE_GZIP, FILE_HTML, FILE_LFS_POINTER, FILE_TEXT
+    FILE_UNKNOWN,
+    FILE_LITERTLM,
+    FILE_TFLITE,
+    FILE_ZIP,
+    FILE_GGUF,
+    FILE_SAFETENSORS,
+    FILE_GZIP,
+    FILE_HTML,
+    FILE_LFS_POINTER,
+    FILE_TEXT
 } file_kind;
 
 /* A file shorter than the magic that it begins with counts as FILE_LITERTLM: it was cut off. */

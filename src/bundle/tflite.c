@@ -25,7 +25,8 @@ tflite_budget tflite_budget_for(const tflite_model *m)
 lithe_status tflite_spend(tflite_budget *b, uint64_t n, const char *what, lithe_error *err)
 {
     if (n > b->left) {
-        return error_set(err, LITHE_E_FORMAT, "the TFLite model is damaged: %s have %llu entries, more than the file can hold", what,
+        return error_set(err, LITHE_E_FORMAT,
+                         "the TFLite model is damaged: %s have %llu entries, more than the file can hold", what,
                          (unsigned long long)n);
     }
     b->left -= n;
@@ -59,7 +60,8 @@ static lithe_status read_opcodes(tflite_model *m, const fb_table *root, lithe_er
         int32_t old = fb_i8(&t, OPCODE_DEPRECATED, 0), code = fb_i32(&t, OPCODE_BUILTIN, 0);
         int32_t builtin = code > old ? code : old;
         if (builtin < 0) {
-            return error_set(err, LITHE_E_FORMAT, "operator code %lu is negative (%ld)", (unsigned long)i, (long)builtin);
+            return error_set(err, LITHE_E_FORMAT, "operator code %lu is negative (%ld)", (unsigned long)i,
+                             (long)builtin);
         }
         ops[i] = (tflite_opcode){(uint32_t)builtin, (uint32_t)fb_i32(&t, OPCODE_VERSION, 1), text_or_empty(custom)};
     }
@@ -73,10 +75,12 @@ lithe_status tflite_read_buffer(const tflite_model *m, uint32_t i, tflite_buffer
         return tflite_damaged(err, "buffer %lu", (unsigned long)i);
     }
     uint64_t offset = fb_u64(&t, BUFFER_OFFSET, 0), size = fb_u64(&t, BUFFER_SIZE, 0);
-    if (offset > 1) {   /* behind the FlatBuffer; 0 and 1 mean "not used" */
+    if (offset > 1) { /* behind the FlatBuffer; 0 and 1 mean "not used" */
         if (!bytes_has(m->file, offset, size)) {
-            error_set(err, LITHE_E_TRUNCATED, "buffer %lu of the TFLite model has %llu bytes at byte %llu of its section, but the section has "
-                      "%zu bytes", (unsigned long)i, (unsigned long long)size, (unsigned long long)offset, m->file.size);
+            error_set(err, LITHE_E_TRUNCATED,
+                      "buffer %lu of the TFLite model has %llu bytes at byte %llu of its section, but the section has "
+                      "%zu bytes",
+                      (unsigned long)i, (unsigned long long)size, (unsigned long long)offset, m->file.size);
             error_found(err, "%zu bytes", m->file.size);
             return LITHE_E_TRUNCATED;
         }
@@ -110,10 +114,11 @@ static lithe_status read_externals(tflite_model *m, const fb_table *root, lithe_
             return tflite_damaged(err, "external buffer %lu", (unsigned long)i);
         }
         uint32_t group = fb_u32(&t, EXTERNAL_GROUP, 0);
-        ext[i] = (tflite_external){fb_u32(&t, EXTERNAL_ID, 0), fb_u64(&t, EXTERNAL_OFFSET, 0), fb_u64(&t, EXTERNAL_LENGTH, 0)};
+        ext[i] = (tflite_external){fb_u32(&t, EXTERNAL_ID, 0), fb_u64(&t, EXTERNAL_OFFSET, 0),
+                                   fb_u64(&t, EXTERNAL_LENGTH, 0)};
         if (group >= groups.n) {
-            return error_set(err, LITHE_E_FORMAT, "external buffer %lu names group %lu, but the model has %lu groups", (unsigned long)i,
-                             (unsigned long)group, (unsigned long)groups.n);
+            return error_set(err, LITHE_E_FORMAT, "external buffer %lu names group %lu, but the model has %lu groups",
+                             (unsigned long)i, (unsigned long)group, (unsigned long)groups.n);
         }
     }
     return LITHE_OK;
@@ -137,8 +142,9 @@ static lithe_status read_metadata(tflite_model *m, const fb_table *root, lithe_e
         }
         uint32_t buffer = fb_u32(&t, METADATA_BUFFER, 0);
         if (buffer >= m->n_buffers) {
-            return error_set(err, LITHE_E_FORMAT, "metadata entry %lu refers to buffer %lu, but the model has %lu buffers",
-                             (unsigned long)i, (unsigned long)buffer, (unsigned long)m->n_buffers);
+            return error_set(err, LITHE_E_FORMAT,
+                             "metadata entry %lu refers to buffer %lu, but the model has %lu buffers", (unsigned long)i,
+                             (unsigned long)buffer, (unsigned long)m->n_buffers);
         }
         tflite_buffer b;
         lithe_status st = tflite_read_buffer(m, buffer, &b, err);
@@ -153,8 +159,9 @@ static lithe_status read_metadata(tflite_model *m, const fb_table *root, lithe_e
 }
 
 /* One side (inputs or outputs) of a signature: names with tensor indices, checked against the subgraph's tensor count. */
-static lithe_status read_maps(tflite_model *m, const fb_table *sig, unsigned slot, const char *key, uint32_t n_tensors, tflite_budget *budget,
-                              const char ***names_out, const uint32_t **tensors_out, uint32_t *n_out, lithe_error *err)
+static lithe_status read_maps(tflite_model *m, const fb_table *sig, unsigned slot, const char *key, uint32_t n_tensors,
+                              tflite_budget *budget, const char ***names_out, const uint32_t **tensors_out,
+                              uint32_t *n_out, lithe_error *err)
 {
     const char *side = slot == SIGNATURE_INPUTS ? "input" : "output";
     fb_vector v;
@@ -179,9 +186,10 @@ static lithe_status read_maps(tflite_model *m, const fb_table *sig, unsigned slo
         names[i] = text_or_empty(name);
         tensors[i] = fb_u32(&t, MAP_TENSOR, 0);
         if (tensors[i] >= n_tensors) {
-            error_set(err, LITHE_E_MODEL, "%s %s of signature %.64s refers to tensor %lu, but its subgraph has %lu tensors", side,
-                      name.data ? sniff_printable(name, (char[64]){0}, 64) : "(unnamed)", key, (unsigned long)tensors[i],
-                      (unsigned long)n_tensors);
+            error_set(err, LITHE_E_MODEL,
+                      "%s %s of signature %.64s refers to tensor %lu, but its subgraph has %lu tensors", side,
+                      name.data ? sniff_printable(name, (char[64]){0}, 64) : "(unnamed)", key,
+                      (unsigned long)tensors[i], (unsigned long)n_tensors);
             error_at_signature(err, key);
             return LITHE_E_MODEL;
         }
@@ -192,8 +200,8 @@ static lithe_status read_maps(tflite_model *m, const fb_table *sig, unsigned slo
     return LITHE_OK;
 }
 
-static lithe_status read_signature(tflite_model *m, const fb_table *t, uint32_t i, tflite_signature *sig, tflite_budget *budget,
-                                   lithe_error *err)
+static lithe_status read_signature(tflite_model *m, const fb_table *t, uint32_t i, tflite_signature *sig,
+                                   tflite_budget *budget, lithe_error *err)
 {
     bytes key;
     if (!fb_str(t, SIGNATURE_KEY, &key)) {
@@ -204,18 +212,20 @@ static lithe_status read_signature(tflite_model *m, const fb_table *t, uint32_t 
     fb_table subgraph;
     fb_vector tensors;
     if (sig->subgraph >= m->n_subgraphs) {
-        error_set(err, LITHE_E_MODEL, "signature %.64s refers to subgraph %lu, but the model has %lu subgraphs", sig->key,
-                  (unsigned long)sig->subgraph, (unsigned long)m->n_subgraphs);
+        error_set(err, LITHE_E_MODEL, "signature %.64s refers to subgraph %lu, but the model has %lu subgraphs",
+                  sig->key, (unsigned long)sig->subgraph, (unsigned long)m->n_subgraphs);
         error_at_signature(err, sig->key);
         return LITHE_E_MODEL;
     }
-    if (!fb_vec_table(&m->tables->subgraphs, sig->subgraph, &subgraph) || !fb_vec(&subgraph, SUBGRAPH_TENSORS, 4, &tensors)) {
+    if (!fb_vec_table(&m->tables->subgraphs, sig->subgraph, &subgraph) ||
+        !fb_vec(&subgraph, SUBGRAPH_TENSORS, 4, &tensors)) {
         return tflite_damaged(err, "subgraph %lu", (unsigned long)sig->subgraph);
     }
-    lithe_status st = read_maps(m, t, SIGNATURE_INPUTS, sig->key, tensors.n, budget, &sig->input_names, &sig->input_tensors, &sig->n_inputs,
-                                err);
+    lithe_status st = read_maps(m, t, SIGNATURE_INPUTS, sig->key, tensors.n, budget, &sig->input_names,
+                                &sig->input_tensors, &sig->n_inputs, err);
     if (!st) {
-        st = read_maps(m, t, SIGNATURE_OUTPUTS, sig->key, tensors.n, budget, &sig->output_names, &sig->output_tensors, &sig->n_outputs, err);
+        st = read_maps(m, t, SIGNATURE_OUTPUTS, sig->key, tensors.n, budget, &sig->output_names, &sig->output_tensors,
+                       &sig->n_outputs, err);
     }
     return st;
 }
@@ -262,8 +272,8 @@ static lithe_status enter_model(tflite_model *m, fb_table *root, lithe_error *er
     }
     m->version = fb_u32(root, MODEL_VERSION, 0);
     if (m->version != TFLITE_SCHEMA_VERSION) {
-        error_set(err, LITHE_E_VERSION, "this build reads TFLite schema version %d, but the model has version %lu", TFLITE_SCHEMA_VERSION,
-                  (unsigned long)m->version);
+        error_set(err, LITHE_E_VERSION, "this build reads TFLite schema version %d, but the model has version %lu",
+                  TFLITE_SCHEMA_VERSION, (unsigned long)m->version);
         error_expected(err, "%d", TFLITE_SCHEMA_VERSION);
         error_found(err, "%lu", (unsigned long)m->version);
         return LITHE_E_VERSION;
@@ -293,8 +303,9 @@ lithe_status tflite_open(tflite_model *m, bytes file, bytes weights, arena *a, l
     }
     fb_table root;
     lithe_status st;
-    if ((st = enter_model(m, &root, err)) || (st = read_opcodes(m, &root, err)) || (st = read_externals(m, &root, err)) ||
-        (st = read_metadata(m, &root, err)) || (st = read_signatures(m, &root, err))) {
+    if ((st = enter_model(m, &root, err)) || (st = read_opcodes(m, &root, err)) ||
+        (st = read_externals(m, &root, err)) || (st = read_metadata(m, &root, err)) ||
+        (st = read_signatures(m, &root, err))) {
         return st;
     }
     return LITHE_OK;

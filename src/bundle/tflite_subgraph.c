@@ -7,7 +7,7 @@
 /* What a read of one subgraph carries along. */
 typedef struct reader {
     tflite_model *m;
-    uint32_t index;              /* of the subgraph */
+    uint32_t index; /* of the subgraph */
     uint32_t n_tensors;
     tflite_budget budget;
     lithe_error *err;
@@ -23,7 +23,8 @@ static lithe_status at_tensor(const reader *r, lithe_status st, uint32_t i, cons
 {
     if (t->name && *t->name) {
         char name[120];
-        error_tensor(r->err, "%s", sniff_printable((bytes){(const uint8_t *)t->name, strlen(t->name)}, name, sizeof name));
+        error_tensor(r->err, "%s",
+                     sniff_printable((bytes){(const uint8_t *)t->name, strlen(t->name)}, name, sizeof name));
     } else {
         error_tensor(r->err, "%lu", (unsigned long)i);
     }
@@ -34,15 +35,18 @@ static lithe_status read_shape(reader *r, const fb_table *t, uint32_t i, tflite_
 {
     fb_vector shape, signature;
     if (!fb_vec(t, TENSOR_SHAPE, 4, &shape) || !fb_vec(t, TENSOR_SHAPE_SIGNATURE, 4, &signature)) {
-        return tflite_damaged(r->err, "the shape of tensor %lu of subgraph %lu", (unsigned long)i, (unsigned long)r->index);
+        return tflite_damaged(r->err, "the shape of tensor %lu of subgraph %lu", (unsigned long)i,
+                              (unsigned long)r->index);
     }
     if (shape.n > TFLITE_MAX_RANK) {
-        error_set(r->err, LITHE_E_UNSUPPORTED, "tensor %lu of subgraph %lu has %lu dimensions; at most %d are supported", (unsigned long)i,
+        error_set(r->err, LITHE_E_UNSUPPORTED,
+                  "tensor %lu of subgraph %lu has %lu dimensions; at most %d are supported", (unsigned long)i,
                   (unsigned long)r->index, (unsigned long)shape.n, TFLITE_MAX_RANK);
         return LITHE_E_UNSUPPORTED;
     }
     if (signature.n != 0 && signature.n != shape.n) {
-        return error_set(r->err, LITHE_E_MODEL, "tensor %lu of subgraph %lu has %lu dimensions, but its shape signature has %lu",
+        return error_set(r->err, LITHE_E_MODEL,
+                         "tensor %lu of subgraph %lu has %lu dimensions, but its shape signature has %lu",
                          (unsigned long)i, (unsigned long)r->index, (unsigned long)shape.n, (unsigned long)signature.n);
     }
     out->rank = shape.n;
@@ -50,8 +54,8 @@ static lithe_status read_shape(reader *r, const fb_table *t, uint32_t i, tflite_
         int32_t dim = fb_vec_i32(&shape, d);
         bool dynamic = dim == -1 || (signature.n && fb_vec_i32(&signature, d) == -1);
         if (dim < 0 && !dynamic) {
-            return error_set(r->err, LITHE_E_MODEL, "dimension %lu of tensor %lu of subgraph %lu is negative (%ld)", (unsigned long)d,
-                             (unsigned long)i, (unsigned long)r->index, (long)dim);
+            return error_set(r->err, LITHE_E_MODEL, "dimension %lu of tensor %lu of subgraph %lu is negative (%ld)",
+                             (unsigned long)d, (unsigned long)i, (unsigned long)r->index, (long)dim);
         }
         out->dims[d] = dynamic ? -1 : dim;
         out->has_dynamic_dims |= dynamic;
@@ -88,20 +92,25 @@ static lithe_status find_external(reader *r, uint32_t id, uint32_t i, tflite_ten
             continue;
         }
         if (r->m->weights.size == 0) {
-            error_set(r->err, LITHE_E_MODEL, "tensor %lu of subgraph %lu has its data in external weights, but the bundle has no "
-                      "TFLiteWeights section for this model", (unsigned long)i, (unsigned long)r->index);
+            error_set(r->err, LITHE_E_MODEL,
+                      "tensor %lu of subgraph %lu has its data in external weights, but the bundle has no "
+                      "TFLiteWeights section for this model",
+                      (unsigned long)i, (unsigned long)r->index);
             return LITHE_E_MODEL;
         }
         if (!bytes_has(r->m->weights, x->offset, x->length)) {
-            return error_set(r->err, LITHE_E_TRUNCATED, "external buffer %lu begins at byte %llu and has %llu bytes, but the TFLiteWeights "
-                             "section has %zu bytes", (unsigned long)e, (unsigned long long)x->offset, (unsigned long long)x->length,
+            return error_set(r->err, LITHE_E_TRUNCATED,
+                             "external buffer %lu begins at byte %llu and has %llu bytes, but the TFLiteWeights "
+                             "section has %zu bytes",
+                             (unsigned long)e, (unsigned long long)x->offset, (unsigned long long)x->length,
                              r->m->weights.size);
         }
         out->data = (bytes){r->m->weights.data + x->offset, (size_t)x->length};
         out->buffer = r->m->n_buffers + e;
         return LITHE_OK;
     }
-    return error_set(r->err, LITHE_E_MODEL, "tensor %lu of subgraph %lu refers to external buffer %lu, which the model does not have",
+    return error_set(r->err, LITHE_E_MODEL,
+                     "tensor %lu of subgraph %lu refers to external buffer %lu, which the model does not have",
                      (unsigned long)i, (unsigned long)r->index, (unsigned long)id);
 }
 
@@ -109,12 +118,14 @@ static lithe_status read_data(reader *r, const fb_table *t, uint32_t i, tflite_t
 {
     out->buffer = fb_u32(t, TENSOR_BUFFER, 0);
     if (out->buffer >= r->m->n_buffers && out->buffer != 0) {
-        return error_set(r->err, LITHE_E_MODEL, "tensor %lu of subgraph %lu refers to buffer %lu, but the model has %lu buffers",
-                         (unsigned long)i, (unsigned long)r->index, (unsigned long)out->buffer, (unsigned long)r->m->n_buffers);
+        return error_set(
+            r->err, LITHE_E_MODEL, "tensor %lu of subgraph %lu refers to buffer %lu, but the model has %lu buffers",
+            (unsigned long)i, (unsigned long)r->index, (unsigned long)out->buffer, (unsigned long)r->m->n_buffers);
     }
     uint64_t elements, size;
     if (!tensor_bytes(out, &elements, &size)) {
-        return error_set(r->err, LITHE_E_MODEL, "the shape of tensor %lu of subgraph %lu overflows: its size exceeds 64 bits",
+        return error_set(r->err, LITHE_E_MODEL,
+                         "the shape of tensor %lu of subgraph %lu overflows: its size exceeds 64 bits",
                          (unsigned long)i, (unsigned long)r->index);
     }
     bool present = false;
@@ -139,11 +150,12 @@ static lithe_status read_data(reader *r, const fb_table *t, uint32_t i, tflite_t
         return LITHE_OK;
     }
     if (!out->data.data) {
-        out->data.data = r->m->file.data;   /* a constant without elements still counts as one */
+        out->data.data = r->m->file.data; /* a constant without elements still counts as one */
     }
     /* Strings carry their own lengths, and of types that are not known the size is not known. */
     if (tflite_type_bits(out->type) != 0 && (size != out->data.size || out->has_dynamic_dims)) {
-        error_set(r->err, LITHE_E_MODEL, "the constant in tensor %lu of subgraph %lu has %zu bytes, but its shape and type need %llu",
+        error_set(r->err, LITHE_E_MODEL,
+                  "the constant in tensor %lu of subgraph %lu has %zu bytes, but its shape and type need %llu",
                   (unsigned long)i, (unsigned long)r->index, out->data.size, (unsigned long long)size);
         error_expected(r->err, "%llu bytes", (unsigned long long)size);
         error_found(r->err, "%zu bytes", out->data.size);
@@ -173,8 +185,8 @@ static const float *float_array(reader *r, const fb_vector *v)
 static lithe_status read_zero_points(reader *r, const fb_vector *v, uint32_t i, tflite_tensor *out)
 {
     if (v->n > 1 && v->n != out->n_scales) {
-        return error_set(r->err, LITHE_E_MODEL, "tensor %lu of subgraph %lu has %lu scales but %lu zero points", (unsigned long)i,
-                         (unsigned long)r->index, (unsigned long)out->n_scales, (unsigned long)v->n);
+        return error_set(r->err, LITHE_E_MODEL, "tensor %lu of subgraph %lu has %lu scales but %lu zero points",
+                         (unsigned long)i, (unsigned long)r->index, (unsigned long)out->n_scales, (unsigned long)v->n);
     }
     uint32_t k = 0;
     while (k < v->n && fb_vec_i64(v, k) == 0) {
@@ -208,12 +220,14 @@ static lithe_status read_blockwise(reader *r, const fb_table *q, uint32_t i, tfl
         out->block_zero_points_tensor = -1;
     }
     if (out->block_size <= 0) {
-        return error_set(r->err, LITHE_E_MODEL, "tensor %lu of subgraph %lu is quantised in blocks of %ld", (unsigned long)i,
-                         (unsigned long)r->index, (long)out->block_size);
+        return error_set(r->err, LITHE_E_MODEL, "tensor %lu of subgraph %lu is quantised in blocks of %ld",
+                         (unsigned long)i, (unsigned long)r->index, (long)out->block_size);
     }
     if (scales < 0 || (uint32_t)scales >= r->n_tensors || out->block_zero_points_tensor >= (int64_t)r->n_tensors) {
-        return error_set(r->err, LITHE_E_MODEL, "the block scales of tensor %lu of subgraph %lu are tensor %ld (zero points %ld), but there "
-                         "are %lu tensors", (unsigned long)i, (unsigned long)r->index, (long)scales, (long)out->block_zero_points_tensor,
+        return error_set(r->err, LITHE_E_MODEL,
+                         "the block scales of tensor %lu of subgraph %lu are tensor %ld (zero points %ld), but there "
+                         "are %lu tensors",
+                         (unsigned long)i, (unsigned long)r->index, (long)scales, (long)out->block_zero_points_tensor,
                          (unsigned long)r->n_tensors);
     }
     out->block_scales_tensor = (uint32_t)scales;
@@ -225,7 +239,8 @@ static lithe_status read_quantisation(reader *r, const fb_table *t, uint32_t i, 
     fb_table q;
     fb_vector scales, zeros;
     out->block_zero_points_tensor = -1;
-    if (!fb_sub(t, TENSOR_QUANTIZATION, &q) || !fb_vec(&q, QUANT_SCALE, 4, &scales) || !fb_vec(&q, QUANT_ZERO_POINT, 8, &zeros)) {
+    if (!fb_sub(t, TENSOR_QUANTIZATION, &q) || !fb_vec(&q, QUANT_SCALE, 4, &scales) ||
+        !fb_vec(&q, QUANT_ZERO_POINT, 8, &zeros)) {
         return tflite_damaged(r->err, "the quantisation of tensor %lu", (unsigned long)i);
     }
     if (fb_u8(&q, QUANT_DETAILS_TYPE, 0) == DETAILS_BLOCKWISE) {
@@ -239,7 +254,8 @@ static lithe_status read_quantisation(reader *r, const fb_table *t, uint32_t i, 
     if (scales.n > 1) {
         int32_t d = out->quantized_dimension;
         if (d < 0 || (uint32_t)d >= out->rank || out->dims[d] < 0 || (uint32_t)out->dims[d] != scales.n) {
-            return error_set(r->err, LITHE_E_MODEL, "tensor %lu of subgraph %lu has %lu scales, which is not the size of its dimension %ld",
+            return error_set(r->err, LITHE_E_MODEL,
+                             "tensor %lu of subgraph %lu has %lu scales, which is not the size of its dimension %ld",
                              (unsigned long)i, (unsigned long)r->index, (unsigned long)scales.n, (long)d);
         }
     }
@@ -258,7 +274,8 @@ static lithe_status read_tensor(reader *r, const fb_table *t, uint32_t i, tflite
 {
     bytes name;
     if (!fb_str(t, TENSOR_NAME, &name)) {
-        return tflite_damaged(r->err, "the name of tensor %lu of subgraph %lu", (unsigned long)i, (unsigned long)r->index);
+        return tflite_damaged(r->err, "the name of tensor %lu of subgraph %lu", (unsigned long)i,
+                              (unsigned long)r->index);
     }
     out->name = text_or_empty(name);
     out->type = fb_u8(t, TENSOR_TYPE, 0);
@@ -300,8 +317,8 @@ static lithe_status read_tensors(reader *r, const fb_table *g, tflite_subgraph *
 }
 
 /* A vector of tensor indices, each checked. `what` and `node` (-1: the subgraph itself) are for messages. */
-static lithe_status read_indices(reader *r, const fb_table *t, unsigned slot, const char *what, int64_t node, bool optional,
-                                 const int32_t **out, uint32_t *n_out)
+static lithe_status read_indices(reader *r, const fb_table *t, unsigned slot, const char *what, int64_t node,
+                                 bool optional, const int32_t **out, uint32_t *n_out)
 {
     char owner[64];
     if (node >= 0) {
@@ -325,8 +342,8 @@ static lithe_status read_indices(reader *r, const fb_table *t, unsigned slot, co
         indices[i] = fb_vec_i32(&v, i);
         bool absent = optional && indices[i] == -1;
         if (!absent && (indices[i] < 0 || (uint32_t)indices[i] >= r->n_tensors)) {
-            return error_set(r->err, LITHE_E_MODEL, "%s %lu of %s is tensor %ld, but the subgraph has %lu tensors", what, (unsigned long)i,
-                             owner, (long)indices[i], (unsigned long)r->n_tensors);
+            return error_set(r->err, LITHE_E_MODEL, "%s %lu of %s is tensor %ld, but the subgraph has %lu tensors",
+                             what, (unsigned long)i, owner, (long)indices[i], (unsigned long)r->n_tensors);
         }
     }
     *out = indices;
@@ -337,21 +354,24 @@ static lithe_status read_indices(reader *r, const fb_table *t, unsigned slot, co
 static lithe_status read_composite(reader *r, uint32_t node, tflite_op *op)
 {
     if (op->options_type != OPTIONS2_COMPOSITE || op->options.at == 0) {
-        return error_set(r->err, LITHE_E_MODEL, "node %lu of subgraph %lu is a STABLEHLO_COMPOSITE without its options", (unsigned long)node,
-                         (unsigned long)r->index);
+        return error_set(r->err, LITHE_E_MODEL, "node %lu of subgraph %lu is a STABLEHLO_COMPOSITE without its options",
+                         (unsigned long)node, (unsigned long)r->index);
     }
     bytes name;
     fb_vector attributes;
     if (!fb_str(&op->options, COMPOSITE_NAME, &name) || !fb_vec(&op->options, COMPOSITE_ATTRIBUTES, 1, &attributes)) {
-        return tflite_damaged(r->err, "the composite at node %lu of subgraph %lu", (unsigned long)node, (unsigned long)r->index);
+        return tflite_damaged(r->err, "the composite at node %lu of subgraph %lu", (unsigned long)node,
+                              (unsigned long)r->index);
     }
     op->composite_name = text_or_empty(name);
     op->composite_subgraph = fb_i32(&op->options, COMPOSITE_SUBGRAPH, 0);
     op->composite_version = fb_i32(&op->options, COMPOSITE_VERSION, 0);
     op->custom_options = (bytes){attributes.n ? attributes.buf.data + attributes.at : NULL, attributes.n};
     if (op->composite_subgraph < 0 || (uint32_t)op->composite_subgraph >= r->m->n_subgraphs) {
-        return error_set(r->err, LITHE_E_MODEL, "the composite at node %lu of subgraph %lu is decomposed in subgraph %ld, but the model has "
-                         "%lu subgraphs", (unsigned long)node, (unsigned long)r->index, (long)op->composite_subgraph,
+        return error_set(r->err, LITHE_E_MODEL,
+                         "the composite at node %lu of subgraph %lu is decomposed in subgraph %ld, but the model has "
+                         "%lu subgraphs",
+                         (unsigned long)node, (unsigned long)r->index, (long)op->composite_subgraph,
                          (unsigned long)r->m->n_subgraphs);
     }
     return LITHE_OK;
@@ -364,7 +384,8 @@ static lithe_status read_options(reader *r, const fb_table *t, uint32_t node, tf
     fb_vector custom;
     op->options_type = type2 ? type2 : fb_u8(t, OP_OPTIONS_TYPE, 0);
     if (!fb_sub(t, type2 ? OP_OPTIONS2 : OP_OPTIONS, &op->options) || !fb_vec(t, OP_CUSTOM_OPTIONS, 1, &custom)) {
-        return tflite_damaged(r->err, "the options of node %lu of subgraph %lu", (unsigned long)node, (unsigned long)r->index);
+        return tflite_damaged(r->err, "the options of node %lu of subgraph %lu", (unsigned long)node,
+                              (unsigned long)r->index);
     }
     uint64_t offset = fb_u64(t, OP_LARGE_CUSTOM_OFFSET, 0), size = fb_u64(t, OP_LARGE_CUSTOM_SIZE, 0);
     op->custom_options = (bytes){custom.n ? custom.buf.data + custom.at : NULL, custom.n};
@@ -382,8 +403,9 @@ static lithe_status read_op(reader *r, const fb_table *t, uint32_t node, tflite_
 {
     uint32_t code = fb_u32(t, OP_OPCODE, 0);
     if (code >= r->m->n_opcodes) {
-        return error_set(r->err, LITHE_E_MODEL, "node %lu of subgraph %lu has operator code %lu, but the model has %lu", (unsigned long)node,
-                         (unsigned long)r->index, (unsigned long)code, (unsigned long)r->m->n_opcodes);
+        return error_set(r->err, LITHE_E_MODEL, "node %lu of subgraph %lu has operator code %lu, but the model has %lu",
+                         (unsigned long)node, (unsigned long)r->index, (unsigned long)code,
+                         (unsigned long)r->m->n_opcodes);
     }
     const tflite_opcode *o = &r->m->tables->opcodes[code];
     op->builtin = o->builtin;
@@ -419,7 +441,8 @@ static lithe_status read_ops(reader *r, const fb_table *g, tflite_subgraph *out)
         }
         st = read_op(r, &t, i, &ops[i]);
         if (st) {
-            error_at_node(r->err, (int32_t)i, ops[i].custom_code && *ops[i].custom_code ? "CUSTOM" : tflite_builtin_name(ops[i].builtin));
+            error_at_node(r->err, (int32_t)i,
+                          ops[i].custom_code && *ops[i].custom_code ? "CUSTOM" : tflite_builtin_name(ops[i].builtin));
             return st;
         }
     }

@@ -5,15 +5,15 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define BEHIND_FROM_BYTES 64u     /* smaller constants stay inside the FlatBuffer */
+#define BEHIND_FROM_BYTES 64u /* smaller constants stay inside the FlatBuffer */
 #define WEIGHTS_ALIGNMENT 16u
 
 /* One distinct constant. */
 typedef struct constant {
     bytes data;
-    uint64_t offset;        /* behind the FlatBuffer (counted from its end) or in the external weights */
+    uint64_t offset; /* behind the FlatBuffer (counted from its end) or in the external weights */
     bool behind;
-    uint32_t external_id;   /* from 1; 0: not external */
+    uint32_t external_id; /* from 1; 0: not external */
 } constant;
 
 typedef struct opcode {
@@ -25,10 +25,10 @@ typedef struct writer {
     const tflite_source *src;
     arena arena;
     fb_builder *b;
-    constant *constants;    /* index 0 is the empty buffer that the schema wants first */
+    constant *constants; /* index 0 is the empty buffer that the schema wants first */
     uint32_t n_constants;
-    uint32_t *hash;         /* constant index by data pointer and size; 0: free */
-    size_t hash_size;       /* power of two */
+    uint32_t *hash;   /* constant index by data pointer and size; 0: free */
+    size_t hash_size; /* power of two */
     opcode *opcodes;
     uint32_t n_opcodes;
     uint64_t behind_bytes;
@@ -39,7 +39,8 @@ static uint32_t *hash_slot(const writer *w, bytes data)
 {
     uint64_t h = ((uint64_t)(uintptr_t)data.data ^ (uint64_t)data.size << 40) * 0x9E3779B97F4A7C15u;
     size_t i = (size_t)(h >> 32) & (w->hash_size - 1);
-    while (w->hash[i] && (w->constants[w->hash[i]].data.data != data.data || w->constants[w->hash[i]].data.size != data.size)) {
+    while (w->hash[i] &&
+           (w->constants[w->hash[i]].data.data != data.data || w->constants[w->hash[i]].data.size != data.size)) {
         i = (i + 1) & (w->hash_size - 1);
     }
     return &w->hash[i];
@@ -104,7 +105,8 @@ static lithe_status collect(writer *w, lithe_error *err)
         for (uint32_t o = 0; o < s->n_ops; o++) {
             const tflite_source_op *op = &s->ops[o];
             if (find_opcode(w, op) == w->n_opcodes) {
-                w->opcodes[w->n_opcodes++] = (opcode){op->builtin, op->version ? op->version : 1, op->custom_code ? op->custom_code : ""};
+                w->opcodes[w->n_opcodes++] =
+                    (opcode){op->builtin, op->version ? op->version : 1, op->custom_code ? op->custom_code : ""};
             }
         }
     }
@@ -151,7 +153,8 @@ static fb_ref write_quantisation(writer *w, const tflite_tensor *t)
     if (!zeros) {
         return 0;
     }
-    fb_ref zero_points = fb_write_vector(b, zeros, t->n_scales, 8, 8), scales = fb_write_vector(b, t->scales, t->n_scales, 4, 4);
+    fb_ref zero_points = fb_write_vector(b, zeros, t->n_scales, 8, 8),
+           scales = fb_write_vector(b, t->scales, t->n_scales, 4, 4);
     fb_table_begin(b);
     fb_table_ref(b, QUANT_SCALE, scales);
     fb_table_ref(b, QUANT_ZERO_POINT, zero_points);
@@ -205,11 +208,20 @@ static fb_ref write_options(fb_builder *b, const tflite_source_op *op)
     for (uint32_t i = 0; i < op->n_fields && i < 16; i++) {
         const tflite_source_field *f = &op->fields[i];
         switch (f->kind) {
-        case 'b': fb_table_u8(b, f->slot, (uint8_t)f->value); break;
-        case 'i': fb_table_i32(b, f->slot, (int32_t)f->value); break;
-        case 'f': fb_table_f32(b, f->slot, (float)f->value); break;
-        case 'I': fb_table_ref(b, f->slot, vectors[i]); break;
-        default: break;
+        case 'b':
+            fb_table_u8(b, f->slot, (uint8_t)f->value);
+            break;
+        case 'i':
+            fb_table_i32(b, f->slot, (int32_t)f->value);
+            break;
+        case 'f':
+            fb_table_f32(b, f->slot, (float)f->value);
+            break;
+        case 'I':
+            fb_table_ref(b, f->slot, vectors[i]);
+            break;
+        default:
+            break;
         }
     }
     return fb_table_end(b);
@@ -455,7 +467,8 @@ static lithe_status build_twice(writer *w, buffer *out, buffer *weights, lithe_e
         buffer_fill(out, 0, (size_t)(align_up(w->flatbuffer_bytes) - w->flatbuffer_bytes));
     }
     append_constants(w, w->src->external_group ? weights : out);
-    return buffer_failed(out) || (weights && buffer_failed(weights)) ? error_memory(err, w->behind_bytes, "a model") : LITHE_OK;
+    return buffer_failed(out) || (weights && buffer_failed(weights)) ? error_memory(err, w->behind_bytes, "a model")
+                                                                     : LITHE_OK;
 }
 
 lithe_status tflite_write(const tflite_source *src, buffer *out, buffer *weights, lithe_error *err)

@@ -5,9 +5,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define BLOCK_BYTES 16384u          /* sections start at its multiples */
+#define BLOCK_BYTES        16384u /* sections start at its multiples */
 #define HEADER_FIXED_BYTES 32u
-#define HEADER_MAX_BYTES 16384u     /* what the reference maps to read the header */
+#define HEADER_MAX_BYTES   16384u /* what the reference maps to read the header */
 
 static const uint32_t written_version[3] = {1, 7, 0};
 
@@ -18,17 +18,32 @@ static fb_ref write_item_value(fb_builder *b, const bundle_item *item)
     switch (item->type) {
     case ITEM_UINT8:
     case ITEM_INT8:
-    case ITEM_BOOL: fb_table_u8(b, 0, (uint8_t)item->value.i); break;
+    case ITEM_BOOL:
+        fb_table_u8(b, 0, (uint8_t)item->value.i);
+        break;
     case ITEM_UINT16:
-    case ITEM_INT16: fb_table_u16(b, 0, (uint16_t)item->value.i); break;
+    case ITEM_INT16:
+        fb_table_u16(b, 0, (uint16_t)item->value.i);
+        break;
     case ITEM_UINT32:
-    case ITEM_INT32: fb_table_u32(b, 0, (uint32_t)item->value.i); break;
+    case ITEM_INT32:
+        fb_table_u32(b, 0, (uint32_t)item->value.i);
+        break;
     case ITEM_UINT64:
-    case ITEM_INT64: fb_table_u64(b, 0, (uint64_t)item->value.i); break;
-    case ITEM_FLOAT32: fb_table_f32(b, 0, (float)item->value.f); break;
-    case ITEM_DOUBLE: fb_table_f64(b, 0, item->value.f); break;
-    case ITEM_STRING: fb_table_ref(b, 0, text); break;
-    case ITEM_NONE: break;
+    case ITEM_INT64:
+        fb_table_u64(b, 0, (uint64_t)item->value.i);
+        break;
+    case ITEM_FLOAT32:
+        fb_table_f32(b, 0, (float)item->value.f);
+        break;
+    case ITEM_DOUBLE:
+        fb_table_f64(b, 0, item->value.f);
+        break;
+    case ITEM_STRING:
+        fb_table_ref(b, 0, text);
+        break;
+    case ITEM_NONE:
+        break;
     }
     return fb_table_end(b);
 }
@@ -60,8 +75,9 @@ static uint64_t round_up(uint64_t n)
 }
 
 /* The header's FlatBuffer for sections that begin at `first`. Its size does not depend on `first`. */
-static lithe_status build_header(fb_builder *b, const bundle_item *system, size_t n_system, const bundle_section_source *sections,
-                                 size_t n_sections, uint64_t first, bytes *out, lithe_error *err)
+static lithe_status build_header(fb_builder *b, const bundle_item *system, size_t n_system,
+                                 const bundle_section_source *sections, size_t n_sections, uint64_t first, bytes *out,
+                                 lithe_error *err)
 {
     bool out_of_memory = false;
     uint64_t begin = first;
@@ -100,8 +116,8 @@ static lithe_status build_header(fb_builder *b, const bundle_item *system, size_
     return fb_finish(b, root, NULL, out, err);
 }
 
-static lithe_status make_header(const bundle_item *system, size_t n_system, const bundle_section_source *sections, size_t n_sections,
-                                buffer *out, lithe_error *err)
+static lithe_status make_header(const bundle_item *system, size_t n_system, const bundle_section_source *sections,
+                                size_t n_sections, buffer *out, lithe_error *err)
 {
     uint64_t first = BLOCK_BYTES;
     for (int pass = 0; pass < 2; pass++) {
@@ -113,8 +129,9 @@ static lithe_status make_header(const bundle_item *system, size_t n_system, cons
         }
         st = build_header(b, system, n_system, sections, n_sections, first, &header, err);
         if (!st && HEADER_FIXED_BYTES + header.size > HEADER_MAX_BYTES) {
-            st = error_set(err, LITHE_E_UNSUPPORTED, "the bundle's header would have %zu bytes; readers take at most %u",
-                           HEADER_FIXED_BYTES + header.size, HEADER_MAX_BYTES);
+            st =
+                error_set(err, LITHE_E_UNSUPPORTED, "the bundle's header would have %zu bytes; readers take at most %u",
+                          HEADER_FIXED_BYTES + header.size, HEADER_MAX_BYTES);
         }
         if (!st && pass == 1) {
             uint8_t fixed[HEADER_FIXED_BYTES] = "LITERTLM";
@@ -135,8 +152,8 @@ static lithe_status make_header(const bundle_item *system, size_t n_system, cons
     return LITHE_OK;
 }
 
-static lithe_status write_file(file_writer *w, const buffer *header, const bundle_section_source *sections, size_t n_sections,
-                               lithe_error *err)
+static lithe_status write_file(file_writer *w, const buffer *header, const bundle_section_source *sections,
+                               size_t n_sections, lithe_error *err)
 {
     lithe_status st = file_writer_write(w, header->data, header->size, err);
     uint64_t begin = round_up(header->size);
@@ -155,11 +172,12 @@ static lithe_status write_file(file_writer *w, const buffer *header, const bundl
     return st;
 }
 
-lithe_status bundle_write(const char *path, const bundle_item *system, size_t n_system, const bundle_section_source *sections,
-                          size_t n_sections, lithe_error *err)
+lithe_status bundle_write(const char *path, const bundle_item *system, size_t n_system,
+                          const bundle_section_source *sections, size_t n_sections, lithe_error *err)
 {
     if (n_sections > UINT16_MAX || n_system > UINT16_MAX) {
-        return error_set(err, LITHE_E_UNSUPPORTED, "%zu sections and %zu system entries do not fit a bundle's header", n_sections, n_system);
+        return error_set(err, LITHE_E_UNSUPPORTED, "%zu sections and %zu system entries do not fit a bundle's header",
+                         n_sections, n_system);
     }
     buffer header;
     file_writer *w;

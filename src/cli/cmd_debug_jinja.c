@@ -79,8 +79,8 @@ int cmd_debug_jinja(int argc, char **argv)
     buffer_init(&out);
     int code = EXIT_DONE;
     if (render(line.arguments, &values, &out, &err)) {
-        output_error(&err);
-        code = EXIT_FAILED;
+        int by_error = output_error(&err);
+        code = err.code == LITHE_E_IO ? by_error : EXIT_FAILED; /* whatever is wrong with the template: 1 */
     } else if (!output_buffer(&out)) {
         code = EXIT_FAILED;
     }

@@ -249,12 +249,37 @@ static lithe_status decode(const lithe_model *model, const tokenize_options *o, 
 
 /* What tokenizers that went wrong on the way to a bundle do differently: spaces, digits, bytes, normal forms, scripts. */
 static const char *const probes[] = {
-    "Hello world!", " Hello", "  two  spaces ", "\n\n  x", "a\tb\r\nc", "don't WE'LL I've", "1234567 3.14 12,345", "for (int i = 0; i < n; i++) {\n\t}",
-    "https://example.com/a?b=c&d=%20", "Caf\xc3\xa9 na\xc3\xafve", "e\xcc\x81 o\xcc\xa3\xcc\x81", "\xef\xac\x81 \xef\xbc\xa1 \xe2\x91\xa0 \xc2\xbd", "stra\xc3\x9f \xc4\xb0",
-    "\xd0\x9f\xd1\x80\xd0\xb8\xd0\xb2\xd0\xb5\xd1\x82, \xd0\xbc\xd0\xb8\xd1\x80", "\xe4\xbd\xa0\xe5\xa5\xbd\xef\xbc\x8c\xe4\xb8\x96\xe7\x95\x8c\xef\xbc\x81",
-    "\xe3\x81\x93\xe3\x82\x93\xe3\x81\xab\xe3\x81\xa1\xe3\x81\xaf", "\xec\x95\x88\xeb\x85\x95", "\xd8\xb3\xd9\x84\xd8\xa7\xd9\x85", "\xe0\xa4\xa8\xe0\xa4\xae\xe0\xa4\xb8\xe0\xa5\x8d\xe0\xa4\xa4\xe0\xa5\x87",
-    "\xf0\x9f\x98\x8a\xf0\x9f\x91\x8d\xf0\x9f\x8f\xbd", "\xc4\xa0 \xc4\x8a", "\xe2\x96\x81 \xe2\x96\x81\xe2\x96\x81", "<0x0A>", "<s></s><unk><pad>", "<|im_start|>user\nhi<|im_end|>",
-    "<start_of_turn>user\nhi<end_of_turn>\n", "<|endoftext|>", "\xc2\xa0\xe2\x80\x8b\xef\xbb\xbf", "\x01\x7f", "================", "aaaaaaaaaaaaaaaaaaaaaaaa",
+    "Hello world!",
+    " Hello",
+    "  two  spaces ",
+    "\n\n  x",
+    "a\tb\r\nc",
+    "don't WE'LL I've",
+    "1234567 3.14 12,345",
+    "for (int i = 0; i < n; i++) {\n\t}",
+    "https://example.com/a?b=c&d=%20",
+    "Caf\xc3\xa9 na\xc3\xafve",
+    "e\xcc\x81 o\xcc\xa3\xcc\x81",
+    "\xef\xac\x81 \xef\xbc\xa1 \xe2\x91\xa0 \xc2\xbd",
+    "stra\xc3\x9f \xc4\xb0",
+    "\xd0\x9f\xd1\x80\xd0\xb8\xd0\xb2\xd0\xb5\xd1\x82, \xd0\xbc\xd0\xb8\xd1\x80",
+    "\xe4\xbd\xa0\xe5\xa5\xbd\xef\xbc\x8c\xe4\xb8\x96\xe7\x95\x8c\xef\xbc\x81",
+    "\xe3\x81\x93\xe3\x82\x93\xe3\x81\xab\xe3\x81\xa1\xe3\x81\xaf",
+    "\xec\x95\x88\xeb\x85\x95",
+    "\xd8\xb3\xd9\x84\xd8\xa7\xd9\x85",
+    "\xe0\xa4\xa8\xe0\xa4\xae\xe0\xa4\xb8\xe0\xa5\x8d\xe0\xa4\xa4\xe0\xa5\x87",
+    "\xf0\x9f\x98\x8a\xf0\x9f\x91\x8d\xf0\x9f\x8f\xbd",
+    "\xc4\xa0 \xc4\x8a",
+    "\xe2\x96\x81 \xe2\x96\x81\xe2\x96\x81",
+    "<0x0A>",
+    "<s></s><unk><pad>",
+    "<|im_start|>user\nhi<|im_end|>",
+    "<start_of_turn>user\nhi<end_of_turn>\n",
+    "<|endoftext|>",
+    "\xc2\xa0\xe2\x80\x8b\xef\xbb\xbf",
+    "\x01\x7f",
+    "================",
+    "aaaaaaaaaaaaaaaaaaaaaaaa",
 };
 
 typedef struct comparison {
@@ -307,8 +332,7 @@ static lithe_status compare_text(comparison *c, bytes text, lithe_error *err)
 {
     id_list ours = {0};
     token_list theirs = {0};
-    lithe_status status =
-        text_to_ids(c->model, (const char *)text.data, text.size, LITHE_TOKENIZE_SPECIAL, &ours, err);
+    lithe_status status = text_to_ids(c->model, (const char *)text.data, text.size, LITHE_TOKENIZE_SPECIAL, &ours, err);
     if (!status) {
         status = tokenizer_encode(c->other, text, true, &theirs, err);
     }
@@ -440,7 +464,8 @@ int cmd_tokenize(int argc, char **argv)
         .usage = "lithe tokenize MODEL.litertlm [TEXT | --decode ID...] [options]",
         .about = "Prints a line for each token of a text: id, piece as the vocabulary spells it, and bytes in running "
                  "text,\n"
-                 "separated by tabs. Without TEXT it reads standard input, every byte of it. With --check, TEXT is a file of\n"
+                 "separated by tabs. Without TEXT it reads standard input, every byte of it. With --check, TEXT is a "
+                 "file of\n"
                  "strings, a line each, compared beside the built-in ones.",
         .min_arguments = 1,
         .max_arguments = SIZE_MAX,

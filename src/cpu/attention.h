@@ -15,26 +15,26 @@
 
 enum {
     ATTENTION_BLOCK = 64,
-    ATTENTION_TILE = 8                /* queries that kernels take together at most */
+    ATTENTION_TILE = 8 /* queries that kernels take together at most */
 };
 
 typedef struct attention_shape {
-    uint32_t n_kv_heads, group;       /* query heads = n_kv_heads * group, query head h uses key head h / group */
+    uint32_t n_kv_heads, group; /* query heads = n_kv_heads * group, query head h uses key head h / group */
     uint32_t head_dim, value_dim;
-    uint32_t window;                  /* 0: none */
-    float scale, soft_cap;            /* 1 and 0: none */
+    uint32_t window;       /* 0: none */
+    float scale, soft_cap; /* 1 and 0: none */
 } attention_shape;
 
 typedef struct attention_call {
     attention_shape shape;
-    float *const *key_blocks;         /* [ceil((position + n) / 64)] pointers, written by attention_store before */
+    float *const *key_blocks; /* [ceil((position + n) / 64)] pointers, written by attention_store before */
     float *const *value_blocks;
-    const float *q;                   /* row r: [n_kv_heads][group][head_dim], q_stride floats apart */
+    const float *q; /* row r: [n_kv_heads][group][head_dim], q_stride floats apart */
     size_t q_stride;
-    float *out;                       /* row r: [n_kv_heads][group][value_dim] */
+    float *out; /* row r: [n_kv_heads][group][value_dim] */
     size_t out_stride;
-    uint32_t position;                /* of row 0 */
-    uint32_t n;                       /* rows */
+    uint32_t position; /* of row 0 */
+    uint32_t n;        /* rows */
 } attention_call;
 
 typedef struct attention_kernels {

@@ -33,22 +33,23 @@ uint64_t exec_memory(const exec_plan *e, uint32_t n, uint32_t n_out, uint32_t n_
 
 /* The first value that is not finite, found by a checking run. */
 typedef struct exec_fault {
-    uint32_t node;          /* graph node index, GRAPH_NONE: none */
+    uint32_t node; /* graph node index, GRAPH_NONE: none */
     uint32_t row;
 } exec_fault;
 
 typedef struct exec_run {
-    uint32_t n;                     /* rows; 1 for as-exported plans */
-    uint32_t first_out;             /* first row whose tail is wanted; n: none (tail steps are skipped) */
-    uint32_t position;              /* of row 0, for attention */
-    const void *const *inputs;      /* [graph.n_inputs]: rows, tightly packed; NULL: zeros are not assumed, the input must be unused */
-    void *const *states;            /* [graph.n_states]: the state's buffer; owned ones: float *const * table of blocks */
-    void *memory;                   /* exec_memory() bytes, 64-byte aligned; contents do not matter */
+    uint32_t n;         /* rows; 1 for as-exported plans */
+    uint32_t first_out; /* first row whose tail is wanted; n: none (tail steps are skipped) */
+    uint32_t position;  /* of row 0, for attention */
+    const void *const
+        *inputs; /* [graph.n_inputs]: rows, tightly packed; NULL: zeros are not assumed, the input must be unused */
+    void *const *states; /* [graph.n_states]: the state's buffer; owned ones: float *const * table of blocks */
+    void *memory;        /* exec_memory() bytes, 64-byte aligned; contents do not matter */
     uint64_t memory_bytes;
-    const atomic_bool *cancel;      /* checked between steps; may be NULL */
-    exec_fault *fault;              /* not NULL: look at every float output (slow) */
+    const atomic_bool *cancel; /* checked between steps; may be NULL */
+    exec_fault *fault;         /* not NULL: look at every float output (slow) */
     /* out */
-    uint64_t positions_read;        /* key positions attention read, summed over nodes, key heads and rows */
+    uint64_t positions_read; /* key positions attention read, summed over nodes, key heads and rows */
 } exec_run;
 
 /* LITHE_E_CANCELLED if the flag was seen; states may then hold part of the rows, at positions from `position` on. */

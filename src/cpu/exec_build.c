@@ -40,7 +40,10 @@ static void decide_parallel(exec_step *s, double cost_per_row)
     s->parallel[SCHEDULE_MANY] = cost_per_row * MANY_ROWS > PARALLEL_FLOATS;
 }
 
-static uint64_t row_elements(const graph *g, uint32_t tensor) { return g->tensors[tensor].elements; }
+static uint64_t row_elements(const graph *g, uint32_t tensor)
+{
+    return g->tensors[tensor].elements;
+}
 
 /* ---------------------------------------------------------------------------------------------- linears */
 
@@ -62,20 +65,25 @@ static void add_quantize(builder *b, uint32_t node, bool tail, linear_weights *w
     b->quantised = unreshaped(b->g, x);
     b->quantised_k = w->k;
     b->quantised_tail = tail;
-    if (w->k > b->e->max_k) b->e->max_k = w->k;
-    if (rows_per_row > b->e->max_quant_rows) b->e->max_quant_rows = rows_per_row;
+    if (w->k > b->e->max_k)
+        b->e->max_k = w->k;
+    if (rows_per_row > b->e->max_quant_rows)
+        b->e->max_quant_rows = rows_per_row;
 }
 
 static lithe_status add_linear(builder *b, const plan_step *ps)
 {
     const graph_node *n = &b->g->nodes[ps->node];
     linear_weights *w;
-    lithe_status st = exec_weights_get(b->e, b->g, n, n->inputs[1], n->n_inputs > 2 ? n->inputs[2] : GRAPH_NONE, n->a.dynamic_quant,
-                                       &w, b->err);
-    if (st) return st;
+    lithe_status st = exec_weights_get(b->e, b->g, n, n->inputs[1], n->n_inputs > 2 ? n->inputs[2] : GRAPH_NONE,
+                                       n->a.dynamic_quant, &w, b->err);
+    if (st)
+        return st;
     uint32_t rows = (uint32_t)(row_elements(b->g, n->inputs[0]) / w->k);
-    bool reuse = b->quantised == unreshaped(b->g, n->inputs[0]) && b->quantised_k == w->k && b->quantised_tail == ps->tail;
-    if (linear_is_dynamic(w->kind) && !reuse) add_quantize(b, ps->node, ps->tail, w, rows);
+    bool reuse =
+        b->quantised == unreshaped(b->g, n->inputs[0]) && b->quantised_k == w->k && b->quantised_tail == ps->tail;
+    if (linear_is_dynamic(w->kind) && !reuse)
+        add_quantize(b, ps->node, ps->tail, w, rows);
     exec_step *s = add_step(b, EXEC_LINEAR, ps->node, ps->tail);
     s->weights = w;
     s->rows_per_row = rows;
@@ -88,7 +96,8 @@ static lithe_status add_embedding(builder *b, const plan_step *ps)
     const graph_node *n = &b->g->nodes[ps->node];
     exec_step *s = add_step(b, EXEC_EMBEDDING, ps->node, ps->tail);
     lithe_status st = exec_weights_get(b->e, b->g, n, n->inputs[1], GRAPH_NONE, false, &s->weights, b->err);
-    if (st) return st;
+    if (st)
+        return st;
     s->rows_per_row = (uint32_t)row_elements(b->g, n->inputs[0]);
     decide_parallel(s, (double)s->rows_per_row * s->weights->k);
     return LITHE_OK;
@@ -106,13 +115,15 @@ static void add_attention(builder *b, const plan_step *ps)
     add_step(b, EXEC_ATTEND, ps->node, ps->tail);
     exec_step *attend = &b->e->steps[b->e->n_steps - 1];
     attend->parallel[SCHEDULE_ONE] = attend->parallel[SCHEDULE_MANY] = true;
-    attention_shape shape = {n->a.n_kv_heads, n->a.group, n->a.head_dim, n->a.value_dim, n->a.window, n->a.scale, n->a.soft_cap};
+    attention_shape shape = {n->a.n_kv_heads, n->a.group, n->a.head_dim, n->a.value_dim,
+                             n->a.window,     n->a.scale, n->a.soft_cap};
     attend->scratch_bytes = attention_scratch_bytes(&shape);
     exec_step *join = add_step(b, EXEC_JOIN, ps->node, ps->tail);
     join->parallel[SCHEDULE_ONE] = true;
     join->parallel[SCHEDULE_MANY] = true;
     uint64_t floats = (uint64_t)n->a.n_kv_heads * n->a.group * (2 + n->a.value_dim);
-    if (floats > b->e->parts_floats) b->e->parts_floats = floats;
+    if (floats > b->e->parts_floats)
+        b->e->parts_floats = floats;
 }
 
 static void add_delta(builder *b, const plan_step *ps)
@@ -126,21 +137,28 @@ static lithe_status prepare_op(builder *b, const plan_step *ps, exec_step *s)
     const graph_node *n = &b->g->nodes[ps->node];
     uint32_t total = n->n_inputs + n->n_outputs;
     op_operand *operands = calloc(total ? total : 1, sizeof *operands);
-    if (!operands) return error_memory(b->err, total * sizeof *operands, "a step");
+    if (!operands)
+        return error_memory(b->err, total * sizeof *operands, "a step");
     for (uint32_t i = 0; i < n->n_inputs; i++)
         operands[i].tensor = n->inputs[i] == GRAPH_NONE ? NULL : &b->g->tensors[n->inputs[i]];
     for (uint32_t i = 0; i < n->n_outputs; i++)
         operands[n->n_inputs + i].tensor = n->outputs[i] == GRAPH_NONE ? NULL : &b->g->tensors[n->outputs[i]];
-    op_call call = {.node = n, .graph = b->g, .kernels = exec_shared_kernels(b->e->shared), .inputs = operands,
+    op_call call = {.node = n,
+                    .graph = b->g,
+                    .kernels = exec_shared_kernels(b->e->shared),
+                    .inputs = operands,
                     .outputs = operands + n->n_inputs};
     lithe_status st = op_prepare(&call, b->err);
     free(operands);
-    if (st) return st;
+    if (st)
+        return st;
     s->units_per_row = call.units_per_row;
     s->unit_cost = call.unit_cost;
     s->scratch_bytes = call.scratch_bytes;
-    if (total > b->e->max_operands) b->e->max_operands = total;
-    if (s->scratch_bytes > b->e->scratch_bytes) b->e->scratch_bytes = s->scratch_bytes;
+    if (total > b->e->max_operands)
+        b->e->max_operands = total;
+    if (s->scratch_bytes > b->e->scratch_bytes)
+        b->e->scratch_bytes = s->scratch_bytes;
     return LITHE_OK;
 }
 
@@ -148,7 +166,8 @@ static lithe_status add_op(builder *b, const plan_step *ps)
 {
     exec_step *s = add_step(b, EXEC_OP, ps->node, ps->tail);
     lithe_status st = prepare_op(b, ps, s);
-    if (st) return st;
+    if (st)
+        return st;
     decide_parallel(s, s->unit_cost * s->units_per_row);
     return LITHE_OK;
 }
@@ -166,10 +185,12 @@ static lithe_status add_scan(builder *b, uint32_t first, uint32_t end)
         s->kind = EXEC_OP;
         s->node = ps->node;
         lithe_status st = prepare_op(b, ps, s);
-        if (st) return st;
+        if (st)
+            return st;
     }
     for (uint32_t i = 0; i < b->p->n_commits; i++) {
-        if (b->p->commits[i].scan != b->p->steps[first].scan) continue;
+        if (b->p->commits[i].scan != b->p->steps[first].scan)
+            continue;
         exec_step *s = &e->scan_steps[e->n_scan_steps++];
         memset(s, 0, sizeof *s);
         s->kind = EXEC_COMMIT;
@@ -180,7 +201,10 @@ static lithe_status add_scan(builder *b, uint32_t first, uint32_t end)
     return LITHE_OK;
 }
 
-static bool is_linear(const graph *g, const graph_node *n) { return n->op == OP_FULLY_CONNECTED && graph_is_constant(g, n->inputs[1]); }
+static bool is_linear(const graph *g, const graph_node *n)
+{
+    return n->op == OP_FULLY_CONNECTED && graph_is_constant(g, n->inputs[1]);
+}
 
 static lithe_status build_steps(builder *b)
 {
@@ -191,7 +215,8 @@ static lithe_status build_steps(builder *b)
         const graph_node *n = &b->g->nodes[ps->node];
         if (ps->scan) {
             uint32_t end = i;
-            while (end < p->n_steps && p->steps[end].scan == ps->scan) end++;
+            while (end < p->n_steps && p->steps[end].scan == ps->scan)
+                end++;
             st = add_scan(b, i, end);
             i = end - 1;
         } else if (is_linear(b->g, n)) {
@@ -207,7 +232,8 @@ static lithe_status build_steps(builder *b)
         }
     }
     for (uint32_t i = 0; i < p->n_commits && !st; i++) {
-        if (p->commits[i].scan) continue;
+        if (p->commits[i].scan)
+            continue;
         exec_step *s = add_step(b, EXEC_COMMIT, 0, false);
         s->commit = i;
     }
@@ -223,23 +249,29 @@ typedef struct range_list {
 
 static void list_add(range_list *l, exec_region region, uint64_t begin, uint64_t end, bool write)
 {
-    if (l->n < l->capacity) l->ranges[l->n] = (exec_range){region, begin, end, write};
+    if (l->n < l->capacity)
+        l->ranges[l->n] = (exec_range){region, begin, end, write};
     l->n++;
 }
 
 static void list_value(range_list *l, const plan *p, uint32_t tensor, bool write)
 {
-    if (tensor == GRAPH_NONE) return;
+    if (tensor == GRAPH_NONE)
+        return;
     const plan_value *v = &p->values[tensor];
-    if (v->place == PLAN_ARENA) list_add(l, v->tail ? REGION_TAIL : REGION_HEAD, v->offset, v->offset + v->row_bytes, write);
-    if (v->place == PLAN_STATE) list_add(l, REGION_STATE, v->index, v->index + 1, write);
+    if (v->place == PLAN_ARENA)
+        list_add(l, v->tail ? REGION_TAIL : REGION_HEAD, v->offset, v->offset + v->row_bytes, write);
+    if (v->place == PLAN_STATE)
+        list_add(l, REGION_STATE, v->index, v->index + 1, write);
 }
 
 static void list_node(range_list *l, const plan *p, uint32_t node)
 {
     const graph_node *n = &p->graph->nodes[node];
-    for (uint32_t i = 0; i < n->n_inputs; i++) list_value(l, p, n->inputs[i], false);
-    for (uint32_t i = 0; i < n->n_outputs; i++) list_value(l, p, n->outputs[i], true);
+    for (uint32_t i = 0; i < n->n_inputs; i++)
+        list_value(l, p, n->inputs[i], false);
+    for (uint32_t i = 0; i < n->n_outputs; i++)
+        list_value(l, p, n->outputs[i], true);
 }
 
 /* What a step touches. */
@@ -281,14 +313,17 @@ static void list_step(range_list *l, const exec_plan *e, const exec_step *s)
         list_add(l, REGION_STATE, n->a.state, n->a.state + 1, true);
         break;
     case EXEC_SCAN:
-        for (uint32_t i = 0; i < s->count; i++) list_step(l, e, &e->scan_steps[s->first + i]);
+        for (uint32_t i = 0; i < s->count; i++)
+            list_step(l, e, &e->scan_steps[s->first + i]);
         break;
     case EXEC_COMMIT:
         list_value(l, p, p->commits[s->commit].value, false);
         list_add(l, REGION_STATE, p->commits[s->commit].state, p->commits[s->commit].state + 1, true);
         break;
     case EXEC_OP:
-    case EXEC_EMBEDDING: list_node(l, p, s->node); break;
+    case EXEC_EMBEDDING:
+        list_node(l, p, s->node);
+        break;
     }
 }
 
@@ -297,14 +332,16 @@ static bool lists_conflict(const range_list *now, const range_list *before)
     for (uint32_t i = 0; i < now->n; i++)
         for (uint32_t j = 0; j < before->n; j++) {
             const exec_range *a = &now->ranges[i], *b = &before->ranges[j];
-            if (a->region == b->region && (a->write || b->write) && a->begin < b->end && b->begin < a->end) return true;
+            if (a->region == b->region && (a->write || b->write) && a->begin < b->end && b->begin < a->end)
+                return true;
         }
     return false;
 }
 
 static bool list_join(range_list *to, const range_list *from)
 {
-    if (to->n + from->n > to->capacity) return false;
+    if (to->n + from->n > to->capacity)
+        return false;
     memcpy(to->ranges + to->n, from->ranges, from->n * sizeof *from->ranges);
     to->n += from->n;
     return true;
@@ -320,11 +357,13 @@ static lithe_status place_barriers(exec_plan *e, int schedule, lithe_error *err)
     for (uint32_t i = 0; i < e->n_steps; i++) {
         range_list count = {0};
         list_step(&count, e, &e->steps[i]);
-        if (count.n > step_ranges) step_ranges = count.n;
+        if (count.n > step_ranges)
+            step_ranges = count.n;
     }
     size_t capacity = PENDING_MAX > step_ranges ? PENDING_MAX : step_ranges;
     exec_range *memory = malloc((2 * capacity + step_ranges) * sizeof *memory);
-    if (!memory) return error_memory(err, (2 * capacity + step_ranges) * sizeof *memory, "the schedule");
+    if (!memory)
+        return error_memory(err, (2 * capacity + step_ranges) * sizeof *memory, "the schedule");
     range_list serial = {memory, 0, (uint32_t)capacity}, split = {memory + capacity, 0, (uint32_t)capacity};
     range_list now = {memory + 2 * capacity, 0, (uint32_t)step_ranges};
     for (uint32_t i = 0; i < e->n_steps; i++) {
@@ -333,9 +372,11 @@ static lithe_status place_barriers(exec_plan *e, int schedule, lithe_error *err)
         list_step(&now, e, s);
         bool wait = lists_conflict(&now, &split) || (s->parallel[schedule] && lists_conflict(&now, &serial));
         range_list *mine = s->parallel[schedule] ? &split : &serial;
-        if (!wait && mine->n + now.n > mine->capacity) wait = true;
+        if (!wait && mine->n + now.n > mine->capacity)
+            wait = true;
         s->barrier[schedule] = wait;
-        if (wait) serial.n = split.n = 0;
+        if (wait)
+            serial.n = split.n = 0;
         list_join(mine, &now);
     }
     free(memory);
@@ -347,7 +388,8 @@ static lithe_status place_barriers(exec_plan *e, int schedule, lithe_error *err)
 lithe_status exec_plan_create(exec_plan **out, const plan *p, exec_shared *shared, bool transient, lithe_error *err)
 {
     exec_plan *e = calloc(1, sizeof *e);
-    if (!e) return error_memory(err, sizeof *e, "a plan");
+    if (!e)
+        return error_memory(err, sizeof *e, "a plan");
     e->plan = p;
     e->shared = shared;
     e->transient = transient;
@@ -358,10 +400,13 @@ lithe_status exec_plan_create(exec_plan **out, const plan *p, exec_shared *share
     e->scan_steps = calloc((size_t)p->n_steps + p->n_commits + 1, sizeof *e->scan_steps);
     lithe_status st = e->steps && e->scan_steps ? LITHE_OK : error_memory(err, n * sizeof *e->steps, "a plan's steps");
     builder b = {.e = e, .p = p, .g = p->graph, .quantised = GRAPH_NONE, .err = err};
-    if (!st) st = build_steps(&b);
+    if (!st)
+        st = build_steps(&b);
     for (uint32_t i = 0; i < e->n_steps && !st; i++)
-        if (e->steps[i].scratch_bytes > e->scratch_bytes) e->scratch_bytes = e->steps[i].scratch_bytes;
-    for (int i = 0; i < SCHEDULE_COUNT && !st; i++) st = place_barriers(e, i, err);
+        if (e->steps[i].scratch_bytes > e->scratch_bytes)
+            e->scratch_bytes = e->steps[i].scratch_bytes;
+    for (int i = 0; i < SCHEDULE_COUNT && !st; i++)
+        st = place_barriers(e, i, err);
     if (st) {
         exec_plan_destroy(e);
         return st;
@@ -372,7 +417,8 @@ lithe_status exec_plan_create(exec_plan **out, const plan *p, exec_shared *share
 
 void exec_plan_destroy(exec_plan *e)
 {
-    if (!e) return;
+    if (!e)
+        return;
     exec_weights_drop(e->own);
     arena_fini(&e->own_arena);
     free(e->steps);
@@ -380,11 +426,15 @@ void exec_plan_destroy(exec_plan *e)
     free(e);
 }
 
-const plan *exec_plan_of(const exec_plan *e) { return e->plan; }
+const plan *exec_plan_of(const exec_plan *e)
+{
+    return e->plan;
+}
 
 void exec_schedule(const exec_plan *e, bool one_row, uint32_t *n_steps, uint32_t *n_barriers)
 {
     *n_steps = e->n_steps;
     *n_barriers = 0;
-    for (uint32_t i = 0; i < e->n_steps; i++) *n_barriers += e->steps[i].barrier[one_row ? SCHEDULE_ONE : SCHEDULE_MANY];
+    for (uint32_t i = 0; i < e->n_steps; i++)
+        *n_barriers += e->steps[i].barrier[one_row ? SCHEDULE_ONE : SCHEDULE_MANY];
 }

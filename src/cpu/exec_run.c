@@ -5,7 +5,10 @@
 #include <math.h>
 #include <string.h>
 
-static size_t round_64(size_t n) { return (n + 63) & ~(size_t)63; }
+static size_t round_64(size_t n)
+{
+    return (n + 63) & ~(size_t)63;
+}
 
 /* The next part of a run's memory: base may be NULL when only the size is asked for. */
 static void *take(void *base, uint64_t *at, uint64_t n)
@@ -15,7 +18,8 @@ static void *take(void *base, uint64_t *at, uint64_t n)
     return p;
 }
 
-void exec_map_memory(exec_memory_map *m, const exec_plan *e, uint32_t n, uint32_t n_out, uint32_t n_threads, uint32_t positions, void *base)
+void exec_map_memory(exec_memory_map *m, const exec_plan *e, uint32_t n, uint32_t n_out, uint32_t n_threads,
+                     uint32_t positions, void *base)
 {
     uint64_t at = 0, quant_rows = (uint64_t)n * e->max_quant_rows, blocks = positions / ATTENTION_BLOCK + 1;
     m->head = take(base, &at, n * e->plan->arena_bytes);
@@ -36,7 +40,8 @@ uint64_t exec_memory(const exec_plan *e, uint32_t n, uint32_t n_out, uint32_t n_
     return m.bytes;
 }
 
-unsigned char *exec_value(const exec_plan *e, const exec_run *run, const exec_memory_map *m, uint32_t tensor, bool tail_step, size_t *row_stride)
+unsigned char *exec_value(const exec_plan *e, const exec_run *run, const exec_memory_map *m, uint32_t tensor,
+                          bool tail_step, size_t *row_stride)
 {
     const plan_value *v = &e->plan->values[tensor];
     size_t skip = tail_step ? run->first_out : 0;
@@ -46,11 +51,16 @@ unsigned char *exec_value(const exec_plan *e, const exec_run *run, const exec_me
         *row_stride = 0;
         return (unsigned char *)(uintptr_t)e->plan->graph->tensors[tensor].data;
     case PLAN_ARENA:
-        if (v->tail) return m->tail + (run->n - run->first_out) * v->offset;
+        if (v->tail)
+            return m->tail + (run->n - run->first_out) * v->offset;
         return m->head + run->n * v->offset + skip * v->row_bytes;
-    case PLAN_INPUT: return (unsigned char *)(uintptr_t)run->inputs[v->index] + skip * v->row_bytes;
-    case PLAN_STATE: *row_stride = 0; return run->states[v->index];
-    case PLAN_NOWHERE: break;
+    case PLAN_INPUT:
+        return (unsigned char *)(uintptr_t)run->inputs[v->index] + skip * v->row_bytes;
+    case PLAN_STATE:
+        *row_stride = 0;
+        return run->states[v->index];
+    case PLAN_NOWHERE:
+        break;
     }
     *row_stride = 0;
     return NULL;
@@ -69,7 +79,8 @@ typedef struct exec_job {
 static bool finite_row(const float *x, uint64_t n)
 {
     for (uint64_t i = 0; i < n; i++)
-        if (!isfinite(x[i])) return false;
+        if (!isfinite(x[i]))
+            return false;
     return true;
 }
 
@@ -78,12 +89,15 @@ static void check_outputs(const exec_job *job, const exec_step *s)
 {
     const graph *g = job->plan->plan->graph;
     exec_fault *fault = job->run->fault;
-    if (fault->node != GRAPH_NONE || s->kind == EXEC_STORE || s->kind == EXEC_QUANTIZE || s->kind == EXEC_COMMIT) return;
-    if (s->kind == EXEC_ATTEND) return;   /* complete after EXEC_JOIN */
+    if (fault->node != GRAPH_NONE || s->kind == EXEC_STORE || s->kind == EXEC_QUANTIZE || s->kind == EXEC_COMMIT)
+        return;
+    if (s->kind == EXEC_ATTEND)
+        return; /* complete after EXEC_JOIN */
     uint32_t rows = s->tail ? job->run->n - job->run->first_out : job->run->n;
     const graph_node *n = &g->nodes[s->node];
     for (uint32_t o = 0; o < n->n_outputs; o++) {
-        if (n->outputs[o] == GRAPH_NONE || g->tensors[n->outputs[o]].type != GRAPH_F32) continue;
+        if (n->outputs[o] == GRAPH_NONE || g->tensors[n->outputs[o]].type != GRAPH_F32)
+            continue;
         size_t stride;
         const unsigned char *x = exec_value(job->plan, job->run, job->memory, n->outputs[o], s->tail, &stride);
         for (uint32_t r = 0; x && r < rows; r++)
@@ -98,12 +112,14 @@ static void take_tasks(exec_job *job, exec_thread *t, const exec_step *s, uint32
 {
     uint64_t tasks = exec_step_tasks(t, s);
     if (!s->parallel[job->schedule] || t->n_threads == 1) {
-        if (t->thread == 0) exec_step_run(t, s, 0, tasks);
+        if (t->thread == 0)
+            exec_step_run(t, s, 0, tasks);
         return;
     }
     for (;;) {
         uint64_t task = atomic_fetch_add_explicit(&job->memory->counters[index], 1, memory_order_relaxed);
-        if (task >= tasks) return;
+        if (task >= tasks)
+            return;
         exec_step_run(t, s, task, task + 1);
     }
 }
@@ -112,20 +128,30 @@ static void run_steps(void *user, uint32_t thread, uint32_t n_threads)
 {
     exec_job *job = user;
     unsigned char *scratch = job->memory->scratch + thread * job->memory->scratch_stride;
-    exec_thread t = {.plan = job->plan, .run = job->run, .memory = job->memory, .scratch = scratch, .thread = thread, .n_threads = n_threads,
+    exec_thread t = {.plan = job->plan,
+                     .run = job->run,
+                     .memory = job->memory,
+                     .scratch = scratch,
+                     .thread = thread,
+                     .n_threads = n_threads,
                      .operands = (op_operand *)(void *)(scratch + round_64(job->plan->scratch_bytes))};
     bool checking = job->run->fault != NULL, cancelled = false;
     for (uint32_t i = 0; i < job->plan->n_steps; i++) {
         const exec_step *s = &job->plan->steps[i];
-        if (s->barrier[job->schedule] || checking) thread_pool_barrier(job->pool);
+        if (s->barrier[job->schedule] || checking)
+            thread_pool_barrier(job->pool);
         cancelled = cancelled || (job->run->cancel && atomic_load_explicit(job->run->cancel, memory_order_relaxed));
         bool skip = cancelled || (s->tail && job->run->first_out == job->run->n);
-        if (!skip) take_tasks(job, &t, s, i);
-        if (!checking) continue;
+        if (!skip)
+            take_tasks(job, &t, s, i);
+        if (!checking)
+            continue;
         thread_pool_barrier(job->pool);
-        if (thread == 0 && !skip) check_outputs(job, s);
+        if (thread == 0 && !skip)
+            check_outputs(job, s);
     }
-    if (cancelled) atomic_store(&job->cancelled, true);
+    if (cancelled)
+        atomic_store(&job->cancelled, true);
     atomic_fetch_add(&job->positions_read, t.positions_read);
 }
 
@@ -135,14 +161,18 @@ lithe_status exec_run_plan(const exec_plan *e, thread_pool *pool, exec_run *run,
     uint32_t n_threads = thread_pool_size(pool);
     exec_map_memory(&m, e, run->n, run->n - run->first_out, n_threads, run->position + run->n, run->memory);
     if (m.bytes > run->memory_bytes)
-        return error_set(err, LITHE_E_INTERNAL, "a run of %u rows needs %llu bytes, but was given %llu", run->n, (unsigned long long)m.bytes,
-                         (unsigned long long)run->memory_bytes);
-    for (uint32_t i = 0; i < e->n_steps; i++) atomic_init(&m.counters[i], 0);
-    if (run->fault) run->fault->node = GRAPH_NONE;
-    exec_job job = {.plan = e, .run = run, .memory = &m, .pool = pool, .schedule = run->n > 1 ? SCHEDULE_MANY : SCHEDULE_ONE};
+        return error_set(err, LITHE_E_INTERNAL, "a run of %u rows needs %llu bytes, but was given %llu", run->n,
+                         (unsigned long long)m.bytes, (unsigned long long)run->memory_bytes);
+    for (uint32_t i = 0; i < e->n_steps; i++)
+        atomic_init(&m.counters[i], 0);
+    if (run->fault)
+        run->fault->node = GRAPH_NONE;
+    exec_job job = {
+        .plan = e, .run = run, .memory = &m, .pool = pool, .schedule = run->n > 1 ? SCHEDULE_MANY : SCHEDULE_ONE};
     thread_pool_run(pool, run_steps, &job);
     run->positions_read = job.positions_read;
-    if (atomic_load(&job.cancelled)) return error_set(err, LITHE_E_CANCELLED, "cancelled");
+    if (atomic_load(&job.cancelled))
+        return error_set(err, LITHE_E_CANCELLED, "cancelled");
     return LITHE_OK;
 }
 

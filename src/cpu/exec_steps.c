@@ -4,18 +4,33 @@
 #include <string.h>
 
 enum {
-    LINEAR_ROW_TILE = 64,      /* activation rows per task */
-    ATTENTION_ROW_TILE = 8,    /* query rows per task */
+    LINEAR_ROW_TILE = 64,   /* activation rows per task */
+    ATTENTION_ROW_TILE = 8, /* query rows per task */
     TASKS_PER_THREAD = 6
 };
 
-static uint64_t ceil_div(uint64_t a, uint64_t b) { return (a + b - 1) / b; }
-static uint64_t min_u64(uint64_t a, uint64_t b) { return a < b ? a : b; }
-static uint64_t max_u64(uint64_t a, uint64_t b) { return a > b ? a : b; }
+static uint64_t ceil_div(uint64_t a, uint64_t b)
+{
+    return (a + b - 1) / b;
+}
+static uint64_t min_u64(uint64_t a, uint64_t b)
+{
+    return a < b ? a : b;
+}
+static uint64_t max_u64(uint64_t a, uint64_t b)
+{
+    return a > b ? a : b;
+}
 
 /* Rows of the plan that a step works on. */
-static uint32_t step_rows(const exec_run *r, const exec_step *s) { return s->tail ? r->n - r->first_out : r->n; }
-static const graph_node *step_node(const exec_thread *t, const exec_step *s) { return &t->plan->plan->graph->nodes[s->node]; }
+static uint32_t step_rows(const exec_run *r, const exec_step *s)
+{
+    return s->tail ? r->n - r->first_out : r->n;
+}
+static const graph_node *step_node(const exec_thread *t, const exec_step *s)
+{
+    return &t->plan->plan->graph->nodes[s->node];
+}
 
 static unsigned char *value_of(const exec_thread *t, const exec_step *s, uint32_t tensor, size_t *stride)
 {
@@ -39,18 +54,28 @@ static void run_op(exec_thread *t, const exec_step *s, uint64_t u0, uint64_t u1)
     for (uint32_t i = 0; i < n->n_inputs + n->n_outputs; i++) {
         uint32_t tensor = i < n->n_inputs ? n->inputs[i] : n->outputs[i - n->n_inputs];
         ops[i] = (op_operand){0};
-        if (tensor == GRAPH_NONE) continue;
+        if (tensor == GRAPH_NONE)
+            continue;
         ops[i].tensor = &g->tensors[tensor];
         ops[i].data = value_of(t, s, tensor, &ops[i].row_stride);
     }
-    op_call call = {.node = n, .graph = g, .kernels = exec_shared_kernels(t->plan->shared), .inputs = ops, .outputs = ops + n->n_inputs,
-                    .units_per_row = s->units_per_row, .unit_cost = s->unit_cost, .scratch_bytes = s->scratch_bytes};
+    op_call call = {.node = n,
+                    .graph = g,
+                    .kernels = exec_shared_kernels(t->plan->shared),
+                    .inputs = ops,
+                    .outputs = ops + n->n_inputs,
+                    .units_per_row = s->units_per_row,
+                    .unit_cost = s->unit_cost,
+                    .scratch_bytes = s->scratch_bytes};
     op_run(&call, u0, u1, t->scratch);
 }
 
 /* ------------------------------------------------------------------------------------------------- linears */
 
-static linear_qrow *quant_row(const exec_thread *t, uint64_t row) { return t->memory->quant_rows + row; }
+static linear_qrow *quant_row(const exec_thread *t, uint64_t row)
+{
+    return t->memory->quant_rows + row;
+}
 
 static void run_quantize(exec_thread *t, const exec_step *s, uint64_t r0, uint64_t r1)
 {
@@ -65,7 +90,8 @@ static void run_quantize(exec_thread *t, const exec_step *s, uint64_t r0, uint64
 }
 
 /* The fused activation of a linear, on columns n0 .. n1-1 of m rows. */
-static void apply_activation(const exec_thread *t, graph_activation act, float *y, size_t y_stride, uint32_t m, uint32_t n0, uint32_t n1)
+static void apply_activation(const exec_thread *t, graph_activation act, float *y, size_t y_stride, uint32_t m,
+                             uint32_t n0, uint32_t n1)
 {
     const vec_kernels *v = &exec_shared_kernels(t->plan->shared)->vec;
     static const float minus_one = -1, zero = 0, one = 1, six = 6;
@@ -76,7 +102,8 @@ static void apply_activation(const exec_thread *t, graph_activation act, float *
             continue;
         }
         v->binary[VEC_MAX](row, act == GRAPH_ACT_RELU_N1_TO_1 ? &minus_one : &zero, row, n1 - n0, 0, 1);
-        if (act != GRAPH_ACT_RELU) v->binary[VEC_MIN](row, act == GRAPH_ACT_RELU6 ? &six : &one, row, n1 - n0, 0, 1);
+        if (act != GRAPH_ACT_RELU)
+            v->binary[VEC_MIN](row, act == GRAPH_ACT_RELU6 ? &six : &one, row, n1 - n0, 0, 1);
     }
 }
 
@@ -89,12 +116,16 @@ static uint32_t linear_columns(const exec_thread *t, const exec_step *s)
 }
 
 /* Runs m activation rows that start at row r of the quantised buffer (or at x). */
-static void linear_rows(exec_thread *t, const exec_step *s, const float *x, size_t x_stride, uint64_t r, uint32_t m, float *y, size_t y_stride,
-                        uint32_t n0, uint32_t n1)
+static void linear_rows(exec_thread *t, const exec_step *s, const float *x, size_t x_stride, uint64_t r, uint32_t m,
+                        float *y, size_t y_stride, uint32_t n0, uint32_t n1)
 {
     const linear_weights *w = s->weights;
     size_t q_stride = linear_q_stride(w->k);
-    linear_input in = {.m = m, .x = x, .x_stride = x_stride, .q = t->memory->quant + r * q_stride, .q_stride = q_stride,
+    linear_input in = {.m = m,
+                       .x = x,
+                       .x_stride = x_stride,
+                       .q = t->memory->quant + r * q_stride,
+                       .q_stride = q_stride,
                        .qrows = quant_row(t, r)};
     exec_shared_kernels(t->plan->shared)->linear.run[w->kind](w, &in, y, y_stride, n0, n1);
     apply_activation(t, step_node(t, s)->a.activation, y, y_stride, m, n0, n1);
@@ -103,7 +134,8 @@ static void linear_rows(exec_thread *t, const exec_step *s, const float *x, size
 static uint64_t linear_row_tiles(const exec_thread *t, const exec_step *s)
 {
     uint64_t rows = step_rows(t->run, s);
-    if (s->rows_per_row == 1) return ceil_div(rows, LINEAR_ROW_TILE);
+    if (s->rows_per_row == 1)
+        return ceil_div(rows, LINEAR_ROW_TILE);
     return rows * ceil_div(s->rows_per_row, LINEAR_ROW_TILE);
 }
 
@@ -119,14 +151,14 @@ static void run_linear(exec_thread *t, const exec_step *s, uint64_t task)
     unsigned char *y = value_of(t, s, n->outputs[0], &y_bytes);
     if (s->rows_per_row == 1) {
         uint64_t r0 = tile * LINEAR_ROW_TILE, r1 = min_u64(r0 + LINEAR_ROW_TILE, step_rows(t->run, s));
-        linear_rows(t, s, (const float *)(const void *)(x + r0 * x_bytes), x_bytes / sizeof(float), r0, (uint32_t)(r1 - r0),
-                    (float *)(void *)(y + r0 * y_bytes), y_bytes / sizeof(float), n0, n1);
+        linear_rows(t, s, (const float *)(const void *)(x + r0 * x_bytes), x_bytes / sizeof(float), r0,
+                    (uint32_t)(r1 - r0), (float *)(void *)(y + r0 * y_bytes), y_bytes / sizeof(float), n0, n1);
         return;
     }
     uint64_t per_row = ceil_div(s->rows_per_row, LINEAR_ROW_TILE), row = tile / per_row;
     uint64_t m0 = tile % per_row * LINEAR_ROW_TILE, m1 = min_u64(m0 + LINEAR_ROW_TILE, s->rows_per_row);
-    linear_rows(t, s, (const float *)(const void *)(x + row * x_bytes) + m0 * w->k, w->k, row * s->rows_per_row + m0, (uint32_t)(m1 - m0),
-                (float *)(void *)(y + row * y_bytes) + m0 * w->n, w->n, n0, n1);
+    linear_rows(t, s, (const float *)(const void *)(x + row * x_bytes) + m0 * w->k, w->k, row * s->rows_per_row + m0,
+                (uint32_t)(m1 - m0), (float *)(void *)(y + row * y_bytes) + m0 * w->n, w->n, n0, n1);
 }
 
 /* Ids out of range read the nearest row of the table (docs/numerics.md); the engine refuses them before. */
@@ -149,7 +181,8 @@ static void run_embedding(exec_thread *t, const exec_step *s, uint64_t r0, uint6
             id = narrow;
         }
         id = id < 0 ? 0 : id >= w->n ? (int64_t)w->n - 1 : id;
-        exec_shared_kernels(t->plan->shared)->linear.embedding_row(w, (uint32_t)id, (float *)(void *)(out + row * out_bytes) + part * w->k);
+        exec_shared_kernels(t->plan->shared)
+            ->linear.embedding_row(w, (uint32_t)id, (float *)(void *)(out + row * out_bytes) + part * w->k);
     }
 }
 
@@ -183,11 +216,13 @@ static bool by_blocks(const exec_thread *t, const attention_call *c, uint32_t *f
 
 static uint64_t attention_tasks(const exec_thread *t, const exec_step *s)
 {
-    if (!step_rows(t->run, s)) return 0;
+    if (!step_rows(t->run, s))
+        return 0;
     attention_call c = attention_of(t, s);
     uint32_t first, count;
     bool blocks = by_blocks(t, &c, &first, &count);
-    if (s->kind == EXEC_JOIN) return blocks ? c.shape.n_kv_heads : 0;
+    if (s->kind == EXEC_JOIN)
+        return blocks ? c.shape.n_kv_heads : 0;
     return (uint64_t)c.shape.n_kv_heads * (blocks ? count : ceil_div(c.n, ATTENTION_ROW_TILE));
 }
 
@@ -205,7 +240,8 @@ static void run_attend(exec_thread *t, const exec_step *s, uint64_t task)
         uint32_t kv = (uint32_t)(task / count), b = (uint32_t)(task % count);
         size_t floats = (size_t)c.shape.group * (2 + c.shape.value_dim);
         k->block(&c, kv, 0, first + b, t->memory->parts + ((size_t)kv * count + b) * floats, t->scratch);
-        if (!b) t->positions_read += positions_seen(&c.shape, c.position);
+        if (!b)
+            t->positions_read += positions_seen(&c.shape, c.position);
         return;
     }
     /* the last rows see most: they go first */
@@ -213,16 +249,19 @@ static void run_attend(exec_thread *t, const exec_step *s, uint64_t task)
     uint32_t kv = (uint32_t)(task % heads), r0 = (uint32_t)tile * ATTENTION_ROW_TILE;
     uint32_t r1 = (uint32_t)min_u64((uint64_t)r0 + ATTENTION_ROW_TILE, c.n);
     k->rows(&c, kv, r0, r1, t->scratch);
-    for (uint32_t r = r0; r < r1; r++) t->positions_read += positions_seen(&c.shape, c.position + r);
+    for (uint32_t r = r0; r < r1; r++)
+        t->positions_read += positions_seen(&c.shape, c.position + r);
 }
 
 static void run_join(exec_thread *t, const exec_step *s, uint64_t kv)
 {
     attention_call c = attention_of(t, s);
     uint32_t first, count;
-    if (!by_blocks(t, &c, &first, &count)) return;
+    if (!by_blocks(t, &c, &first, &count))
+        return;
     size_t floats = (size_t)c.shape.group * (2 + c.shape.value_dim);
-    exec_shared_kernels(t->plan->shared)->attention.join(&c, (uint32_t)kv, 0, count, t->memory->parts + (size_t)kv * count * floats);
+    exec_shared_kernels(t->plan->shared)
+        ->attention.join(&c, (uint32_t)kv, 0, count, t->memory->parts + (size_t)kv * count * floats);
 }
 
 static void run_store(exec_thread *t, const exec_step *s, uint64_t r0, uint64_t r1)
@@ -248,13 +287,24 @@ static void run_delta(exec_thread *t, const exec_step *s, uint64_t h0, uint64_t 
     const graph_tensor *q = &g->tensors[n->inputs[0]], *v = &g->tensors[n->inputs[2]];
     size_t strides[6];
     const float *in[5];
-    for (int i = 0; i < 5; i++) in[i] = (const float *)(const void *)value_of(t, s, n->inputs[i], &strides[i]);
+    for (int i = 0; i < 5; i++)
+        in[i] = (const float *)(const void *)value_of(t, s, n->inputs[i], &strides[i]);
     gated_delta_call c = {
         .n = t->run->n,
-        .n_k_heads = (uint32_t)q->dims[1], .n_v_heads = (uint32_t)v->dims[1], .dk = (uint32_t)q->dims[3], .dv = (uint32_t)v->dims[3],
-        .q = in[0], .k = in[1], .v = in[2], .beta = in[3], .g = in[4],
-        .q_stride = strides[0] / sizeof(float), .k_stride = strides[1] / sizeof(float), .v_stride = strides[2] / sizeof(float),
-        .beta_stride = strides[3] / sizeof(float), .g_stride = strides[4] / sizeof(float),
+        .n_k_heads = (uint32_t)q->dims[1],
+        .n_v_heads = (uint32_t)v->dims[1],
+        .dk = (uint32_t)q->dims[3],
+        .dv = (uint32_t)v->dims[3],
+        .q = in[0],
+        .k = in[1],
+        .v = in[2],
+        .beta = in[3],
+        .g = in[4],
+        .q_stride = strides[0] / sizeof(float),
+        .k_stride = strides[1] / sizeof(float),
+        .v_stride = strides[2] / sizeof(float),
+        .beta_stride = strides[3] / sizeof(float),
+        .g_stride = strides[4] / sizeof(float),
         .state = (float *)t->run->states[n->a.state],
         .out = (float *)(void *)value_of(t, s, n->outputs[0], &strides[5]),
     };
@@ -292,16 +342,33 @@ static uint64_t step_units(const exec_thread *t, const exec_step *s, uint64_t *g
 {
     uint64_t rows = step_rows(t->run, s), units = 0, cost = 1;
     switch (s->kind) {
-    case EXEC_OP: units = rows * s->units_per_row; *grain = op_grain(t, s, units); return units;
-    case EXEC_QUANTIZE: units = rows * s->rows_per_row, cost = s->weights->k; break;
-    case EXEC_EMBEDDING: units = rows * s->rows_per_row, cost = s->weights->k; break;
-    case EXEC_STORE: units = t->run->n, cost = 512; break;
-    case EXEC_DELTA: units = (uint64_t)t->plan->plan->graph->tensors[step_node(t, s)->inputs[2]].dims[1], cost = 8192; break;
+    case EXEC_OP:
+        units = rows * s->units_per_row;
+        *grain = op_grain(t, s, units);
+        return units;
+    case EXEC_QUANTIZE:
+        units = rows * s->rows_per_row, cost = s->weights->k;
+        break;
+    case EXEC_EMBEDDING:
+        units = rows * s->rows_per_row, cost = s->weights->k;
+        break;
+    case EXEC_STORE:
+        units = t->run->n, cost = 512;
+        break;
+    case EXEC_DELTA:
+        units = (uint64_t)t->plan->plan->graph->tensors[step_node(t, s)->inputs[2]].dims[1], cost = 8192;
+        break;
     case EXEC_SCAN:
-    case EXEC_COMMIT: units = 1; break;
-    case EXEC_LINEAR: units = linear_row_tiles(t, s) * ceil_div(s->weights->n, linear_columns(t, s)), cost = 8192; break;
+    case EXEC_COMMIT:
+        units = 1;
+        break;
+    case EXEC_LINEAR:
+        units = linear_row_tiles(t, s) * ceil_div(s->weights->n, linear_columns(t, s)), cost = 8192;
+        break;
     case EXEC_ATTEND:
-    case EXEC_JOIN: units = attention_tasks(t, s), cost = 8192; break;
+    case EXEC_JOIN:
+        units = attention_tasks(t, s), cost = 8192;
+        break;
     }
     *grain = max_u64(1, 8192 / cost);
     return units;
@@ -317,17 +384,41 @@ void exec_step_run(exec_thread *t, const exec_step *s, uint64_t t0, uint64_t t1)
 {
     uint64_t grain, units = step_units(t, s, &grain);
     uint64_t u0 = t0 * grain, u1 = min_u64(t1 * grain, units);
-    if (u0 >= u1) return;
+    if (u0 >= u1)
+        return;
     switch (s->kind) {
-    case EXEC_OP: run_op(t, s, u0, u1); break;
-    case EXEC_QUANTIZE: run_quantize(t, s, u0, u1); break;
-    case EXEC_EMBEDDING: run_embedding(t, s, u0, u1); break;
-    case EXEC_STORE: run_store(t, s, u0, u1); break;
-    case EXEC_DELTA: run_delta(t, s, u0, u1); break;
-    case EXEC_SCAN: run_scan(t, s); break;
-    case EXEC_COMMIT: run_commit(t, s, 0); break;
-    case EXEC_LINEAR: for (uint64_t u = u0; u < u1; u++) run_linear(t, s, u); break;
-    case EXEC_ATTEND: for (uint64_t u = u0; u < u1; u++) run_attend(t, s, u); break;
-    case EXEC_JOIN: for (uint64_t u = u0; u < u1; u++) run_join(t, s, u); break;
+    case EXEC_OP:
+        run_op(t, s, u0, u1);
+        break;
+    case EXEC_QUANTIZE:
+        run_quantize(t, s, u0, u1);
+        break;
+    case EXEC_EMBEDDING:
+        run_embedding(t, s, u0, u1);
+        break;
+    case EXEC_STORE:
+        run_store(t, s, u0, u1);
+        break;
+    case EXEC_DELTA:
+        run_delta(t, s, u0, u1);
+        break;
+    case EXEC_SCAN:
+        run_scan(t, s);
+        break;
+    case EXEC_COMMIT:
+        run_commit(t, s, 0);
+        break;
+    case EXEC_LINEAR:
+        for (uint64_t u = u0; u < u1; u++)
+            run_linear(t, s, u);
+        break;
+    case EXEC_ATTEND:
+        for (uint64_t u = u0; u < u1; u++)
+            run_attend(t, s, u);
+        break;
+    case EXEC_JOIN:
+        for (uint64_t u = u0; u < u1; u++)
+            run_join(t, s, u);
+        break;
     }
 }

@@ -11,13 +11,13 @@ static inline float f16_to_float(uint16_t h)
     const uint32_t magnitude = h & 0x7fffu;
     uint32_t bits;
     float f;
-    if (magnitude < 0x0400u) {  /* zero and subnormals: a multiple of 2^-24 */
+    if (magnitude < 0x0400u) { /* zero and subnormals: a multiple of 2^-24 */
         f = (float)magnitude * 0x1p-24f;
         return sign ? -f : f;
     }
     bits = sign | ((magnitude << 13) + (magnitude < 0x7c00u ? 112u << 23 : 224u << 23));
     if (magnitude > 0x7c00u)
-        bits |= 1u << 22;       /* quiet */
+        bits |= 1u << 22; /* quiet */
     memcpy(&f, &bits, sizeof f);
     return f;
 }

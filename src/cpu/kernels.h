@@ -9,7 +9,7 @@
 #include "cpu/vec.h"
 
 typedef struct cpu_kernels {
-    uint32_t features;          /* enum cpu_feature bits in use */
+    uint32_t features; /* enum cpu_feature bits in use */
     linear_kernels linear;
     attention_kernels attention;
     vec_kernels vec;

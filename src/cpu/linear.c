@@ -51,7 +51,8 @@ size_t linear_weights_memory(const linear_weights *w)
     return has_sums(w) ? ((size_t)w->n + 1) * sizeof *w->row_sums + (n_chunks(w) + 1) * sizeof *w->chunk_state : 0;
 }
 
-linear_sums linear_chunk_sums(const linear_weights *w, uint32_t chunk, linear_sum_row sum_row, int32_t local[LINEAR_SUM_CHUNK])
+linear_sums linear_chunk_sums(const linear_weights *w, uint32_t chunk, linear_sum_row sum_row,
+                              int32_t local[LINEAR_SUM_CHUNK])
 {
     enum { UNKNOWN, BEING_MADE, READY, READY_WITH_MIN };
     _Atomic unsigned char *state = &w->chunk_state[chunk];
@@ -60,8 +61,8 @@ linear_sums linear_chunk_sums(const linear_weights *w, uint32_t chunk, linear_su
     unsigned char seen = atomic_load_explicit(state, memory_order_acquire);
     if (seen >= READY)
         return (linear_sums){w->row_sums + first, seen == READY_WITH_MIN};
-    const bool mine = seen == UNKNOWN && atomic_compare_exchange_strong_explicit(state, &seen, BEING_MADE, memory_order_relaxed,
-                                                                                 memory_order_relaxed);
+    const bool mine = seen == UNKNOWN && atomic_compare_exchange_strong_explicit(
+                                             state, &seen, BEING_MADE, memory_order_relaxed, memory_order_relaxed);
     int32_t *sums = mine ? w->row_sums + first : local;
     bool has_min = false;
     for (uint32_t i = 0; i < count; i++)

@@ -26,35 +26,35 @@ static inline float mathf_float(uint32_t u)
     return x;
 }
 
-#define F float
-#define I uint32_t
-#define B int
-#define MATHF(name) mathf_##name
-#define F_SET(c) (c)
-#define F_ADD(a, b) ((a) + (b))
-#define F_SUB(a, b) ((a) - (b))
-#define F_MUL(a, b) ((a) * (b))
-#define F_DIV(a, b) ((a) / (b))
-#define F_FMA(a, b, c) fmaf(a, b, c)
-#define F_MIN(a, b) ((a) < (b) ? (a) : (b))
-#define F_MAX(a, b) ((a) > (b) ? (a) : (b))
-#define F_ABS(a) mathf_float(mathf_bits(a) & 0x7fffffffu)
-#define F_NEG(a) (-(a))
+#define F                float
+#define I                uint32_t
+#define B                int
+#define MATHF(name)      mathf_##name
+#define F_SET(c)         (c)
+#define F_ADD(a, b)      ((a) + (b))
+#define F_SUB(a, b)      ((a) - (b))
+#define F_MUL(a, b)      ((a) * (b))
+#define F_DIV(a, b)      ((a) / (b))
+#define F_FMA(a, b, c)   fmaf(a, b, c)
+#define F_MIN(a, b)      ((a) < (b) ? (a) : (b))
+#define F_MAX(a, b)      ((a) > (b) ? (a) : (b))
+#define F_ABS(a)         mathf_float(mathf_bits(a) & 0x7fffffffu)
+#define F_NEG(a)         (-(a))
 #define F_COPYSIGN(a, b) mathf_float(mathf_bits(a) | (mathf_bits(b) & 0x80000000u))
-#define F_LT(a, b) ((a) < (b))
-#define F_EQ(a, b) ((a) == (b))
-#define F_SEL(m, a, b) ((m) ? (a) : (b))
-#define F_BITS(a) mathf_bits(a)
-#define I_SET(c) ((uint32_t)(c))
-#define I_ADD(a, b) ((a) + (b))
-#define I_SUB(a, b) ((a) - (b))
-#define I_AND(a, b) ((a) & (b))
-#define I_XOR(a, b) ((a) ^ (b))
-#define I_SHL(a, n) ((a) << (n))
-#define I_SRA(a, n) ((uint32_t)((int32_t)(a) >> (n)))
-#define I_CVT(a) ((float)(int32_t)(a))
-#define I_FLOAT(a) mathf_float(a)
-#define I_MASK(a) ((a) >> 31)
+#define F_LT(a, b)       ((a) < (b))
+#define F_EQ(a, b)       ((a) == (b))
+#define F_SEL(m, a, b)   ((m) ? (a) : (b))
+#define F_BITS(a)        mathf_bits(a)
+#define I_SET(c)         ((uint32_t)(c))
+#define I_ADD(a, b)      ((a) + (b))
+#define I_SUB(a, b)      ((a) - (b))
+#define I_AND(a, b)      ((a) & (b))
+#define I_XOR(a, b)      ((a) ^ (b))
+#define I_SHL(a, n)      ((a) << (n))
+#define I_SRA(a, n)      ((uint32_t)((int32_t)(a) >> (n)))
+#define I_CVT(a)         ((float)(int32_t)(a))
+#define I_FLOAT(a)       mathf_float(a)
+#define I_MASK(a)        ((a) >> 31)
 #include "cpu/mathf_body.h"
 #include "cpu/mathf_undef.h"
 
@@ -62,10 +62,12 @@ static inline float mathf_float(uint32_t u)
  * (Payne and Hanek's method). Returns the remainder times pi / 2, *n the multiple. */
 static inline float mathf_trig_reduce_large(float a, uint32_t *n)
 {
-    static const uint32_t two_over_pi[] = {0, 0xa2f9836e, 0x4e441529, 0xfc2757d1, 0xf534ddc0, 0xdb629599, 0x3c439041, 0xfe5163ab, 0xdebbc561};
+    static const uint32_t two_over_pi[] = {0,          0xa2f9836e, 0x4e441529, 0xfc2757d1, 0xf534ddc0,
+                                           0xdb629599, 0x3c439041, 0xfe5163ab, 0xdebbc561};
     const uint32_t bits = mathf_bits(a);
     const uint64_t m = (bits & 0x7fffffu) | 0x800000u;
-    const uint32_t at = (bits >> 23) - 150 + 30; /* a = m * 2^(at - 30); the window starts where a bit weighs 2^(2 - 1) times m's unit */
+    const uint32_t at = (bits >> 23) - 150 +
+                        30; /* a = m * 2^(at - 30); the window starts where a bit weighs 2^(2 - 1) times m's unit */
     const uint32_t w = at / 32, s = at % 32;
     const uint64_t f2 = (uint32_t)(((uint64_t)two_over_pi[w] << 32 | two_over_pi[w + 1]) >> (32 - s));
     const uint64_t f1 = (uint32_t)(((uint64_t)two_over_pi[w + 1] << 32 | two_over_pi[w + 2]) >> (32 - s));

@@ -105,11 +105,12 @@ static size_t type_list(char *buf, size_t room, const op_operand *operands, uint
 lithe_status op_refuse(const op_call *c, lithe_error *err, const char *why)
 {
     char in[160] = "", out[80] = "";
-    const char *name = graph_op_name(c->node->op), *signature = c->graph && c->graph->signature ? c->graph->signature : "";
+    const char *name = graph_op_name(c->node->op),
+               *signature = c->graph && c->graph->signature ? c->graph->signature : "";
     type_list(in, sizeof in, c->inputs, c->node->n_inputs);
     type_list(out, sizeof out, c->outputs, c->node->n_outputs);
-    error_set(err, LITHE_E_UNSUPPORTED, "signature '%s', node %d (%s): no CPU kernel for %s -> %s: %s", signature, (int)c->node->source, name,
-              in, out, why);
+    error_set(err, LITHE_E_UNSUPPORTED, "signature '%s', node %d (%s): no CPU kernel for %s -> %s: %s", signature,
+              (int)c->node->source, name, in, out, why);
     error_at_signature(err, signature);
     error_at_node(err, (int32_t)c->node->source, name);
     return LITHE_E_UNSUPPORTED;
@@ -154,7 +155,10 @@ void op_run(const op_call *c, uint64_t u0, uint64_t u1, void *scratch)
 {
     const op_kernel *k = kernels[c->node->op];
     const uint64_t items = k->items(c);
-    op_iter it = {.unit = u0, .end = u1, .items = items, .units_per_row = c->units_per_row,
+    op_iter it = {.unit = u0,
+                  .end = u1,
+                  .items = items,
+                  .units_per_row = c->units_per_row,
                   .per_unit = (items + c->units_per_row - 1) / c->units_per_row};
     k->run(c, &it, scratch);
 }
@@ -206,7 +210,10 @@ uint64_t op_product(const graph_tensor *t, uint32_t from, uint32_t to)
     return n;
 }
 
-uint64_t op_items_elements(const op_call *c) { return c->outputs[0].tensor->elements; }
+uint64_t op_items_elements(const op_call *c)
+{
+    return c->outputs[0].tensor->elements;
+}
 
 uint64_t op_items_rows(const op_call *c)
 {
@@ -220,7 +227,10 @@ double op_cost_one(const op_call *c)
     return 1;
 }
 
-double op_cost_row(const op_call *c) { return (double)op_last_dim(c->outputs[0].tensor); }
+double op_cost_row(const op_call *c)
+{
+    return (double)op_last_dim(c->outputs[0].tensor);
+}
 
 int64_t op_index(const graph_tensor *t, const void *data, uint64_t i, int64_t n)
 {

@@ -9,22 +9,22 @@
 #include "graph/graph.h"
 
 typedef struct op_operand {
-    const graph_tensor *tensor;   /* type, rank, dims of one row; NULL: absent */
-    unsigned char *data;          /* row 0 */
-    size_t row_stride;            /* bytes from row to row; 0: the same for all rows (constants, states) */
+    const graph_tensor *tensor; /* type, rank, dims of one row; NULL: absent */
+    unsigned char *data;        /* row 0 */
+    size_t row_stride;          /* bytes from row to row; 0: the same for all rows (constants, states) */
 } op_operand;
 
-enum { OP_MAX_OPERANDS = 16 };    /* inputs; PACK and CONCATENATION of more go through `more` */
+enum { OP_MAX_OPERANDS = 16 }; /* inputs; PACK and CONCATENATION of more go through `more` */
 
 typedef struct op_call {
     const graph_node *node;
     const graph *graph;
     const cpu_kernels *kernels;
-    const op_operand *inputs;     /* node->n_inputs of them */
+    const op_operand *inputs; /* node->n_inputs of them */
     const op_operand *outputs;
-    uint32_t units_per_row;       /* set by op_prepare */
-    double unit_cost;             /* about this many floats touched per unit, set by op_prepare: decides whether threads pay */
-    size_t scratch_bytes;         /* per thread, set by op_prepare */
+    uint32_t units_per_row; /* set by op_prepare */
+    double unit_cost;     /* about this many floats touched per unit, set by op_prepare: decides whether threads pay */
+    size_t scratch_bytes; /* per thread, set by op_prepare */
 } op_call;
 
 /* Checks that a kernel exists for the node's op, types and shapes, and fills units_per_row, unit_cost, scratch_bytes. Data pointers are not used.
@@ -37,12 +37,12 @@ void op_run(const op_call *c, uint64_t u0, uint64_t u1, void *scratch);
 /* n steps of the gated delta rule in token order, for value-head columns: q, k, v, beta, g rows as in graphs.md (row = one token), state updated in
  * place. Heads hv0 .. hv1-1 of n_v_heads. */
 typedef struct gated_delta_call {
-    uint32_t n;                        /* tokens */
+    uint32_t n; /* tokens */
     uint32_t n_k_heads, n_v_heads, dk, dv;
     const float *q, *k, *v, *beta, *g; /* row r at + r * stride floats: q, k [Hk][dk], v [Hv][dv], beta, g [Hv] */
     size_t q_stride, k_stride, v_stride, beta_stride, g_stride;
-    float *state;                      /* [Hv][dk][dv] */
-    float *out;                        /* [Hv][dv] per row */
+    float *state; /* [Hv][dk][dv] */
+    float *out;   /* [Hv][dv] per row */
     size_t out_stride;
 } gated_delta_call;
 void gated_delta_run(const cpu_kernels *k, const gated_delta_call *c, uint32_t hv0, uint32_t hv1);

@@ -7,33 +7,42 @@
 /* One run: n results; sa, sb: 1, or 0 where the operand is one value. */
 typedef void (*run_fn)(const void *a, const void *b, void *out, size_t n, size_t sa, size_t sb);
 
-#define RUN(name, T, R, expression)                                                                                     \
-    static void name(const void *pa, const void *pb, void *po, size_t n, size_t sa, size_t sb)                          \
-    {                                                                                                                   \
-        const T *a = pa, *b = pb;                                                                                       \
-        R *out = po;                                                                                                    \
-        for (size_t i = 0; i < n; i++) {                                                                                \
-            const T x = a[i * sa], y = b[i * sb];                                                                       \
-            out[i] = (R)(expression);                                                                                   \
-        }                                                                                                               \
+#define RUN(name, T, R, expression)                                                                                    \
+    static void name(const void *pa, const void *pb, void *po, size_t n, size_t sa, size_t sb)                         \
+    {                                                                                                                  \
+        const T *a = pa, *b = pb;                                                                                      \
+        R *out = po;                                                                                                   \
+        for (size_t i = 0; i < n; i++) {                                                                               \
+            const T x = a[i * sa], y = b[i * sb];                                                                      \
+            out[i] = (R)(expression);                                                                                  \
+        }                                                                                                              \
     }
 
-#define INTEGER_OPS(T, U, MIN)                                                                                          \
-    static T quotient_##T(T x, T y) { return y == 0 ? 0 : x == (MIN) && y == -1 ? x : x / y; }                          \
-    static T remainder_##T(T x, T y) { return y == 0 || y == -1 ? 0 : x % y; }                                          \
-    static T floor_div_##T(T x, T y) { return quotient_##T(x, y) - (remainder_##T(x, y) != 0 && (x < 0) != (y < 0)); }  \
-    static T floor_mod_##T(T x, T y)                                                                                    \
-    {                                                                                                                   \
-        const T r = remainder_##T(x, y);                                                                                \
-        return r != 0 && (r < 0) != (y < 0) ? r + y : r;                                                                \
-    }                                                                                                                   \
-    RUN(add_##T, T, T, (U)x + (U)y)                                                                                     \
-    RUN(sub_##T, T, T, (U)x - (U)y)                                                                                     \
-    RUN(mul_##T, T, T, (U)x *(U)y)                                                                                      \
-    RUN(div_##T, T, T, quotient_##T(x, y))                                                                              \
-    RUN(min_##T, T, T, x < y ? x : y)                                                                                   \
-    RUN(max_##T, T, T, x > y ? x : y)                                                                                   \
-    RUN(floor_div_run_##T, T, T, floor_div_##T(x, y))                                                                   \
+#define INTEGER_OPS(T, U, MIN)                                                                                         \
+    static T quotient_##T(T x, T y)                                                                                    \
+    {                                                                                                                  \
+        return y == 0 ? 0 : x == (MIN) && y == -1 ? x : x / y;                                                         \
+    }                                                                                                                  \
+    static T remainder_##T(T x, T y)                                                                                   \
+    {                                                                                                                  \
+        return y == 0 || y == -1 ? 0 : x % y;                                                                          \
+    }                                                                                                                  \
+    static T floor_div_##T(T x, T y)                                                                                   \
+    {                                                                                                                  \
+        return quotient_##T(x, y) - (remainder_##T(x, y) != 0 && (x < 0) != (y < 0));                                  \
+    }                                                                                                                  \
+    static T floor_mod_##T(T x, T y)                                                                                   \
+    {                                                                                                                  \
+        const T r = remainder_##T(x, y);                                                                               \
+        return r != 0 && (r < 0) != (y < 0) ? r + y : r;                                                               \
+    }                                                                                                                  \
+    RUN(add_##T, T, T, (U)x + (U)y)                                                                                    \
+    RUN(sub_##T, T, T, (U)x - (U)y)                                                                                    \
+    RUN(mul_##T, T, T, (U)x *(U)y)                                                                                     \
+    RUN(div_##T, T, T, quotient_##T(x, y))                                                                             \
+    RUN(min_##T, T, T, x < y ? x : y)                                                                                  \
+    RUN(max_##T, T, T, x > y ? x : y)                                                                                  \
+    RUN(floor_div_run_##T, T, T, floor_div_##T(x, y))                                                                  \
     RUN(floor_mod_run_##T, T, T, floor_mod_##T(x, y))
 
 INTEGER_OPS(int32_t, uint32_t, INT32_MIN)
@@ -50,12 +59,12 @@ RUN(squared_difference_f32, float, float, (x - y) * (x - y))
 RUN(floor_div_f32, float, float, floorf(x / y))
 RUN(floor_mod_run_f32, float, float, floor_mod_f32(x, y))
 
-#define COMPARISONS(T)                                                                                                  \
-    RUN(equal_##T, T, uint8_t, x == y)                                                                                  \
-    RUN(not_equal_##T, T, uint8_t, x != y)                                                                              \
-    RUN(greater_##T, T, uint8_t, x > y)                                                                                 \
-    RUN(greater_equal_##T, T, uint8_t, x >= y)                                                                          \
-    RUN(less_##T, T, uint8_t, x < y)                                                                                    \
+#define COMPARISONS(T)                                                                                                 \
+    RUN(equal_##T, T, uint8_t, x == y)                                                                                 \
+    RUN(not_equal_##T, T, uint8_t, x != y)                                                                             \
+    RUN(greater_##T, T, uint8_t, x > y)                                                                                \
+    RUN(greater_equal_##T, T, uint8_t, x >= y)                                                                         \
+    RUN(less_##T, T, uint8_t, x < y)                                                                                   \
     RUN(less_equal_##T, T, uint8_t, x <= y)
 
 COMPARISONS(float)
@@ -66,11 +75,11 @@ RUN(not_equal_bool, uint8_t, uint8_t, !x != !y)
 RUN(and_bool, uint8_t, uint8_t, x &&y)
 RUN(or_bool, uint8_t, uint8_t, x || y)
 
-#define INTEGER_ROW(T)                                                                                                  \
-    [OP_ADD] = add_##T, [OP_SUB] = sub_##T, [OP_MUL] = mul_##T, [OP_DIV] = div_##T, [OP_MINIMUM] = min_##T,             \
+#define INTEGER_ROW(T)                                                                                                 \
+    [OP_ADD] = add_##T, [OP_SUB] = sub_##T, [OP_MUL] = mul_##T, [OP_DIV] = div_##T, [OP_MINIMUM] = min_##T,            \
     [OP_MAXIMUM] = max_##T, [OP_FLOOR_DIV] = floor_div_run_##T, [OP_FLOOR_MOD] = floor_mod_run_##T, COMPARISON_ROW(T)
-#define COMPARISON_ROW(T)                                                                                               \
-    [OP_EQUAL] = equal_##T, [OP_NOT_EQUAL] = not_equal_##T, [OP_GREATER] = greater_##T,                                 \
+#define COMPARISON_ROW(T)                                                                                              \
+    [OP_EQUAL] = equal_##T, [OP_NOT_EQUAL] = not_equal_##T, [OP_GREATER] = greater_##T,                                \
     [OP_GREATER_EQUAL] = greater_equal_##T, [OP_LESS] = less_##T, [OP_LESS_EQUAL] = less_equal_##T
 
 static run_fn find_run(graph_op op, graph_type type)
@@ -82,14 +91,21 @@ static run_fn find_run(graph_op op, graph_type type)
                                          COMPARISON_ROW(float)};
     static const run_fn i32[OP_COUNT] = {INTEGER_ROW(int32_t)};
     static const run_fn i64[OP_COUNT] = {INTEGER_ROW(int64_t)};
-    static const run_fn boolean[OP_COUNT] = {[OP_EQUAL] = equal_bool, [OP_NOT_EQUAL] = not_equal_bool, [OP_LOGICAL_AND] = and_bool,
+    static const run_fn boolean[OP_COUNT] = {[OP_EQUAL] = equal_bool,
+                                             [OP_NOT_EQUAL] = not_equal_bool,
+                                             [OP_LOGICAL_AND] = and_bool,
                                              [OP_LOGICAL_OR] = or_bool};
     switch (type) {
-    case GRAPH_F32: return f32[op];
-    case GRAPH_I32: return i32[op];
-    case GRAPH_I64: return i64[op];
-    case GRAPH_BOOL: return boolean[op];
-    default: return NULL;
+    case GRAPH_F32:
+        return f32[op];
+    case GRAPH_I32:
+        return i32[op];
+    case GRAPH_I64:
+        return i64[op];
+    case GRAPH_BOOL:
+        return boolean[op];
+    default:
+        return NULL;
     }
 }
 
@@ -97,13 +113,20 @@ static run_fn find_run(graph_op op, graph_type type)
 static int vec_index(graph_op op)
 {
     switch (op) {
-    case OP_ADD: return VEC_ADD;
-    case OP_SUB: return VEC_SUB;
-    case OP_MUL: return VEC_MUL;
-    case OP_DIV: return VEC_DIV;
-    case OP_MINIMUM: return VEC_MIN;
-    case OP_MAXIMUM: return VEC_MAX;
-    default: return -1;
+    case OP_ADD:
+        return VEC_ADD;
+    case OP_SUB:
+        return VEC_SUB;
+    case OP_MUL:
+        return VEC_MUL;
+    case OP_DIV:
+        return VEC_DIV;
+    case OP_MINIMUM:
+        return VEC_MIN;
+    case OP_MAXIMUM:
+        return VEC_MAX;
+    default:
+        return -1;
     }
 }
 
@@ -125,7 +148,10 @@ static lithe_status check_binary(const op_call *c, lithe_error *err)
     return check_two(c, c->inputs[0].tensor->type, err);
 }
 
-static lithe_status check_compare(const op_call *c, lithe_error *err) { return check_two(c, GRAPH_BOOL, err); }
+static lithe_status check_compare(const op_call *c, lithe_error *err)
+{
+    return check_two(c, GRAPH_BOOL, err);
+}
 
 static void run_vec(const op_call *c, op_iter *it, const nd_space *s)
 {
@@ -160,13 +186,17 @@ static void run_two(const op_call *c, op_iter *it, void *scratch)
         unsigned char *out = op_output(c, 0, it->row);
         nd_walk w;
         for (nd_begin(&w, &s, it->i0, it->i1); nd_next(&w);)
-            run(a + w.offset[0] * (int64_t)in_bytes, b + w.offset[1] * (int64_t)in_bytes, out + w.at * out_bytes, w.run, sa, sb);
+            run(a + w.offset[0] * (int64_t)in_bytes, b + w.offset[1] * (int64_t)in_bytes, out + w.at * out_bytes, w.run,
+                sa, sb);
         if (c->node->a.activation != GRAPH_ACT_NONE)
             op_activate(c, out + it->i0 * out_bytes, it->i1 - it->i0);
     }
 }
 
-static double cost_binary(const op_call *c) { return c->node->op == OP_POW ? 60 : 2; }
+static double cost_binary(const op_call *c)
+{
+    return c->node->op == OP_POW ? 60 : 2;
+}
 
 const op_kernel op_kernel_binary = {check_binary, op_items_elements, cost_binary, run_two, NULL};
 const op_kernel op_kernel_compare = {check_compare, op_items_elements, cost_binary, run_two, NULL};
@@ -175,14 +205,15 @@ const op_kernel op_kernel_logical = {check_compare, op_items_elements, cost_bina
 /* ReLU and its kin for integers; TANH is for floats only. */
 bool op_activation_ok(graph_activation a, graph_type type)
 {
-    return a == GRAPH_ACT_NONE || type == GRAPH_F32 || ((type == GRAPH_I32 || type == GRAPH_I64) && a != GRAPH_ACT_TANH);
+    return a == GRAPH_ACT_NONE || type == GRAPH_F32 ||
+           ((type == GRAPH_I32 || type == GRAPH_I64) && a != GRAPH_ACT_TANH);
 }
 
-#define CLAMP(T)                                                                                                        \
-    do {                                                                                                                \
-        T *v = x;                                                                                                       \
-        for (size_t i = 0; i < n; i++)                                                                                  \
-            v[i] = v[i] < (T)low ? (T)low : bounded && v[i] > (T)high ? (T)high : v[i];                                 \
+#define CLAMP(T)                                                                                                       \
+    do {                                                                                                               \
+        T *v = x;                                                                                                      \
+        for (size_t i = 0; i < n; i++)                                                                                 \
+            v[i] = v[i] < (T)low ? (T)low : bounded && v[i] > (T)high ? (T)high : v[i];                                \
     } while (0)
 
 void op_activate(const op_call *c, void *x, size_t n)
@@ -214,18 +245,19 @@ static lithe_status check_select(const op_call *c, lithe_error *err)
     return op_movable(c, 1, 3, err);
 }
 
-#define CHOOSE(T)                                                                                                       \
-    do {                                                                                                                \
-        const T *a = (const T *)in_a + w.offset[1], *b = (const T *)in_b + w.offset[2];                                 \
-        T *to = (T *)out + w.at;                                                                                        \
-        for (uint64_t i = 0; i < w.run; i++)                                                                            \
-            to[i] = condition[w.offset[0] + (int64_t)i * s0] ? a[(int64_t)i * s1] : b[(int64_t)i * s2];                 \
+#define CHOOSE(T)                                                                                                      \
+    do {                                                                                                               \
+        const T *a = (const T *)in_a + w.offset[1], *b = (const T *)in_b + w.offset[2];                                \
+        T *to = (T *)out + w.at;                                                                                       \
+        for (uint64_t i = 0; i < w.run; i++)                                                                           \
+            to[i] = condition[w.offset[0] + (int64_t)i * s0] ? a[(int64_t)i * s1] : b[(int64_t)i * s2];                \
     } while (0)
 
 static void run_select(const op_call *c, op_iter *it, void *scratch)
 {
     (void)scratch;
-    const graph_tensor *operands[3] = {c->inputs[0].tensor, c->inputs[1].tensor, c->inputs[2].tensor}, *t = c->outputs[0].tensor;
+    const graph_tensor *operands[3] = {c->inputs[0].tensor, c->inputs[1].tensor, c->inputs[2].tensor},
+                       *t = c->outputs[0].tensor;
     nd_space s;
     nd_broadcast(&s, t->rank, t->dims, 3, operands);
     const int64_t s0 = nd_last_stride(&s, 0), s1 = nd_last_stride(&s, 1), s2 = nd_last_stride(&s, 2);

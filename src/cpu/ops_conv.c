@@ -11,7 +11,10 @@ typedef struct pixel {
     int64_t y, x; /* of the filter's first tap in the input; may be in the padding */
 } pixel;
 
-static int64_t min_i64(int64_t a, int64_t b) { return a < b ? a : b; }
+static int64_t min_i64(int64_t a, int64_t b)
+{
+    return a < b ? a : b;
+}
 
 static uint64_t items_pixels(const op_call *c)
 {
@@ -44,7 +47,8 @@ static lithe_status check_images(const op_call *c, lithe_error *err)
     const graph_tensor *x = c->inputs[0].tensor, *y = c->outputs[0].tensor;
     if (x->rank != 4 || y->rank != 4 || x->elements == 0)
         return op_refuse(c, err, "images must have rank 4");
-    if ((c->node->op == OP_CONV_2D || c->node->op == OP_DEPTHWISE_CONV_2D) && (!op_in_tensor(c, 1) || c->inputs[1].tensor->rank != 4))
+    if ((c->node->op == OP_CONV_2D || c->node->op == OP_DEPTHWISE_CONV_2D) &&
+        (!op_in_tensor(c, 1) || c->inputs[1].tensor->rank != 4))
         return op_refuse(c, err, "weights must have rank 4");
     if (c->node->op == OP_CONV_2D && c->inputs[1].tensor->dims[3] != x->dims[3])
         return op_refuse(c, err, "grouped convolution");
@@ -57,8 +61,14 @@ static uint64_t patch_size(const op_call *c)
     return op_product(w, 1, 4);
 }
 
-static double cost_conv(const op_call *c) { return (double)c->inputs[1].tensor->elements * 0.25; }
-static size_t scratch_conv(const op_call *c) { return PATCHES * (size_t)patch_size(c) * sizeof(float); }
+static double cost_conv(const op_call *c)
+{
+    return (double)c->inputs[1].tensor->elements * 0.25;
+}
+static size_t scratch_conv(const op_call *c)
+{
+    return PATCHES * (size_t)patch_size(c) * sizeof(float);
+}
 
 /* Everything under the filter, zeros in the padding, in the order of the weights. */
 static void gather_patch(const op_call *c, const float *in, pixel p, float *patch)
@@ -82,8 +92,12 @@ static void run_conv(const op_call *c, op_iter *it, void *scratch)
     while (op_next(it)) {
         const float *in = op_input(c, 0, it->row);
         float *out = op_output(c, 0, it->row);
-        const linear_weights w = {.kind = LINEAR_F32, .n = (uint32_t)n, .k = (uint32_t)k, .w = op_input(c, 1, it->row),
-                                  .row_bytes = k * sizeof(float), .bias = op_in_tensor(c, 2) ? op_input(c, 2, it->row) : NULL};
+        const linear_weights w = {.kind = LINEAR_F32,
+                                  .n = (uint32_t)n,
+                                  .k = (uint32_t)k,
+                                  .w = op_input(c, 1, it->row),
+                                  .row_bytes = k * sizeof(float),
+                                  .bias = op_in_tensor(c, 2) ? op_input(c, 2, it->row) : NULL};
         for (uint64_t i = it->i0; i < it->i1; i += PATCHES) {
             const uint64_t count = it->i1 - i < PATCHES ? it->i1 - i : PATCHES;
             for (uint64_t j = 0; j < count; j++)
@@ -97,10 +111,14 @@ static void run_conv(const op_call *c, op_iter *it, void *scratch)
 
 const op_kernel op_kernel_conv = {check_images, items_pixels, cost_conv, run_conv, scratch_conv};
 
-static double cost_depthwise(const op_call *c) { return 1 + (double)c->inputs[1].tensor->elements; }
+static double cost_depthwise(const op_call *c)
+{
+    return 1 + (double)c->inputs[1].tensor->elements;
+}
 
 /* Taps in row-major order, fused, those in the padding left out; then the bias. */
-static void depthwise_pixel(const op_call *c, const float *in, const float *weights, const float *bias, pixel p, float *out)
+static void depthwise_pixel(const op_call *c, const float *in, const float *weights, const float *bias, pixel p,
+                            float *out)
 {
     const vec_kernels *v = &c->kernels->vec;
     const size_t channels = (size_t)c->inputs[0].tensor->dims[3], n = (size_t)c->outputs[0].tensor->dims[3];
@@ -205,7 +223,10 @@ static between interpolate(const graph_attrs *a, uint64_t at, int32_t in, int32_
     return (between){b.low, b.high, v - (float)b.low};
 }
 
-static double cost_resize(const op_call *c) { return 8 * op_cost_row(c); }
+static double cost_resize(const op_call *c)
+{
+    return 8 * op_cost_row(c);
+}
 
 static void run_resize(const op_call *c, op_iter *it, void *scratch)
 {

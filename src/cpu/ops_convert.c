@@ -8,45 +8,72 @@
 
 enum { BLOCK = 256 };
 
-static bool is_float(graph_type t) { return t == GRAPH_F32 || t == GRAPH_F16; }
+static bool is_float(graph_type t)
+{
+    return t == GRAPH_F32 || t == GRAPH_F16;
+}
 
 static lithe_status check_cast(const op_call *c, lithe_error *err)
 {
-    return c->inputs[0].tensor->type == GRAPH_I4 || c->outputs[0].tensor->type == GRAPH_I4 ? op_refuse(c, err, "i4 cannot be cast") : LITHE_OK;
+    return c->inputs[0].tensor->type == GRAPH_I4 || c->outputs[0].tensor->type == GRAPH_I4
+               ? op_refuse(c, err, "i4 cannot be cast")
+               : LITHE_OK;
 }
 
-#define LOAD(T)                                                                                                         \
-    for (size_t i = 0; i < n; i++)                                                                                      \
+#define LOAD(T)                                                                                                        \
+    for (size_t i = 0; i < n; i++)                                                                                     \
     out[i] = ((const T *)in)[i]
 
 static void load_integers(graph_type type, const void *in, size_t n, int64_t *out)
 {
     switch (type) {
-    case GRAPH_I64: LOAD(int64_t); break;
-    case GRAPH_I32: LOAD(int32_t); break;
-    case GRAPH_I16: LOAD(int16_t); break;
-    case GRAPH_I8: LOAD(int8_t); break;
+    case GRAPH_I64:
+        LOAD(int64_t);
+        break;
+    case GRAPH_I32:
+        LOAD(int32_t);
+        break;
+    case GRAPH_I16:
+        LOAD(int16_t);
+        break;
+    case GRAPH_I8:
+        LOAD(int8_t);
+        break;
     case GRAPH_BOOL:
         for (size_t i = 0; i < n; i++)
             out[i] = ((const uint8_t *)in)[i] != 0;
         break;
-    default: LOAD(uint8_t); break;
+    default:
+        LOAD(uint8_t);
+        break;
     }
 }
 
-#define STORE(T)                                                                                                        \
-    for (size_t i = 0; i < n; i++)                                                                                      \
+#define STORE(T)                                                                                                       \
+    for (size_t i = 0; i < n; i++)                                                                                     \
     ((T *)out)[i] = (T)in[i]
 
 static void store_integers(graph_type type, const int64_t *in, size_t n, void *out)
 {
     switch (type) {
-    case GRAPH_F32: STORE(float); break;
-    case GRAPH_I64: STORE(int64_t); break;
-    case GRAPH_I32: STORE(int32_t); break;
-    case GRAPH_I16: STORE(int16_t); break;
-    case GRAPH_I8: STORE(int8_t); break;
-    case GRAPH_U8: STORE(uint8_t); break;
+    case GRAPH_F32:
+        STORE(float);
+        break;
+    case GRAPH_I64:
+        STORE(int64_t);
+        break;
+    case GRAPH_I32:
+        STORE(int32_t);
+        break;
+    case GRAPH_I16:
+        STORE(int16_t);
+        break;
+    case GRAPH_I8:
+        STORE(int8_t);
+        break;
+    case GRAPH_U8:
+        STORE(uint8_t);
+        break;
     case GRAPH_F16:
         for (size_t i = 0; i < n; i++)
             ((uint16_t *)out)[i] = mathf_to_f16((float)in[i]);
@@ -59,19 +86,31 @@ static void store_integers(graph_type type, const int64_t *in, size_t n, void *o
 }
 
 /* Limits are floats: 2^31 and 2^63 themselves do not fit. */
-#define TRUNCATE(T, LOW, HIGH)                                                                                          \
-    for (size_t i = 0; i < n; i++)                                                                                      \
+#define TRUNCATE(T, LOW, HIGH)                                                                                         \
+    for (size_t i = 0; i < n; i++)                                                                                     \
     ((T *)out)[i] = in[i] != in[i] ? 0 : in[i] <= (float)(LOW) ? (LOW) : in[i] >= (float)(HIGH) ? (HIGH) : (T)in[i]
 
 static void store_floats(graph_type type, const float *in, size_t n, void *out)
 {
     switch (type) {
-    case GRAPH_F32: memcpy(out, in, n * sizeof *in); break;
-    case GRAPH_I64: TRUNCATE(int64_t, INT64_MIN, INT64_MAX); break;
-    case GRAPH_I32: TRUNCATE(int32_t, INT32_MIN, INT32_MAX); break;
-    case GRAPH_I16: TRUNCATE(int16_t, INT16_MIN, INT16_MAX); break;
-    case GRAPH_I8: TRUNCATE(int8_t, INT8_MIN, INT8_MAX); break;
-    case GRAPH_U8: TRUNCATE(uint8_t, 0, UINT8_MAX); break;
+    case GRAPH_F32:
+        memcpy(out, in, n * sizeof *in);
+        break;
+    case GRAPH_I64:
+        TRUNCATE(int64_t, INT64_MIN, INT64_MAX);
+        break;
+    case GRAPH_I32:
+        TRUNCATE(int32_t, INT32_MIN, INT32_MAX);
+        break;
+    case GRAPH_I16:
+        TRUNCATE(int16_t, INT16_MIN, INT16_MAX);
+        break;
+    case GRAPH_I8:
+        TRUNCATE(int8_t, INT8_MIN, INT8_MAX);
+        break;
+    case GRAPH_U8:
+        TRUNCATE(uint8_t, 0, UINT8_MAX);
+        break;
     case GRAPH_F16:
         for (size_t i = 0; i < n; i++)
             ((uint16_t *)out)[i] = mathf_to_f16(in[i]);
@@ -83,7 +122,8 @@ static void store_floats(graph_type type, const float *in, size_t n, void *out)
     }
 }
 
-static void convert(const vec_kernels *k, graph_type from, graph_type to, const unsigned char *in, unsigned char *out, size_t n)
+static void convert(const vec_kernels *k, graph_type from, graph_type to, const unsigned char *in, unsigned char *out,
+                    size_t n)
 {
     union {
         int64_t integers[BLOCK];
@@ -110,7 +150,8 @@ static void run_cast(const op_call *c, op_iter *it, void *scratch)
     (void)scratch;
     const graph_type from = c->inputs[0].tensor->type, to = c->outputs[0].tensor->type;
     while (op_next(it))
-        convert(&c->kernels->vec, from, to, (const unsigned char *)op_input(c, 0, it->row) + it->i0 * op_element_bytes(from),
+        convert(&c->kernels->vec, from, to,
+                (const unsigned char *)op_input(c, 0, it->row) + it->i0 * op_element_bytes(from),
                 (unsigned char *)op_output(c, 0, it->row) + it->i0 * op_element_bytes(to), it->i1 - it->i0);
 }
 
@@ -129,7 +170,8 @@ static lithe_status check_dequantize(const op_call *c, lithe_error *err)
         return op_refuse(c, err, "only to f32");
     if (x->type == GRAPH_F16)
         return LITHE_OK;
-    if ((x->type != GRAPH_I8 && x->type != GRAPH_I4) || !x->scales || (x->quant != GRAPH_QUANT_TENSOR && x->quant != GRAPH_QUANT_CHANNEL))
+    if ((x->type != GRAPH_I8 && x->type != GRAPH_I4) || !x->scales ||
+        (x->quant != GRAPH_QUANT_TENSOR && x->quant != GRAPH_QUANT_CHANNEL))
         return op_refuse(c, err, "only f16, and i8 or i4 with one scale or one per channel");
     return LITHE_OK;
 }

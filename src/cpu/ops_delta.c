@@ -11,8 +11,9 @@ void gated_delta_run(const cpu_kernels *k, const gated_delta_call *c, uint32_t h
         const size_t key = (size_t)(h / shared) * c->dk, value = (size_t)h * c->dv;
         float *state = c->state + (size_t)h * c->dk * c->dv;
         for (size_t t = 0; t < c->n; t++)
-            k->vec.delta_step(c->q + t * c->q_stride + key, c->k + t * c->k_stride + key, c->v + t * c->v_stride + value,
-                              c->beta[t * c->beta_stride + h], mathf_exp(c->g[t * c->g_stride + h]), state, c->dv, c->dk, c->dv,
+            k->vec.delta_step(c->q + t * c->q_stride + key, c->k + t * c->k_stride + key,
+                              c->v + t * c->v_stride + value, c->beta[t * c->beta_stride + h],
+                              mathf_exp(c->g[t * c->g_stride + h]), state, c->dv, c->dk, c->dv,
                               c->out + t * c->out_stride + value);
     }
 }
@@ -29,7 +30,10 @@ static lithe_status check_gated_delta(const op_call *c, lithe_error *err)
     return op_all_f32(c, err);
 }
 
-static uint64_t items_gated_delta(const op_call *c) { return op_product(c->inputs[2].tensor, 0, 2); }
+static uint64_t items_gated_delta(const op_call *c)
+{
+    return op_product(c->inputs[2].tensor, 0, 2);
+}
 
 static double cost_gated_delta(const op_call *c)
 {
@@ -48,14 +52,24 @@ static void delta_head(const op_call *c, uint64_t row, uint64_t item)
     float *new_state = (float *)op_output(c, 1, row) + item * dk * dv;
     if (new_state != state)
         memcpy(new_state, state, dk * dv * sizeof *state);
-    const gated_delta_call call = {.n = (uint32_t)t, .n_k_heads = 1, .n_v_heads = 1, .dk = (uint32_t)dk, .dv = (uint32_t)dv,
-                                   .q = (const float *)op_input(c, 0, row) + key * t * dk, .q_stride = dk,
-                                   .k = (const float *)op_input(c, 1, row) + key * t * dk, .k_stride = dk,
-                                   .v = (const float *)op_input(c, 2, row) + item * t * dv, .v_stride = dv,
-                                   .beta = (const float *)op_input(c, 3, row) + item * t, .beta_stride = 1,
-                                   .g = (const float *)op_input(c, 4, row) + item * t, .g_stride = 1,
+    const gated_delta_call call = {.n = (uint32_t)t,
+                                   .n_k_heads = 1,
+                                   .n_v_heads = 1,
+                                   .dk = (uint32_t)dk,
+                                   .dv = (uint32_t)dv,
+                                   .q = (const float *)op_input(c, 0, row) + key * t * dk,
+                                   .q_stride = dk,
+                                   .k = (const float *)op_input(c, 1, row) + key * t * dk,
+                                   .k_stride = dk,
+                                   .v = (const float *)op_input(c, 2, row) + item * t * dv,
+                                   .v_stride = dv,
+                                   .beta = (const float *)op_input(c, 3, row) + item * t,
+                                   .beta_stride = 1,
+                                   .g = (const float *)op_input(c, 4, row) + item * t,
+                                   .g_stride = 1,
                                    .state = new_state,
-                                   .out = (float *)op_output(c, 0, row) + item * t * dv, .out_stride = dv};
+                                   .out = (float *)op_output(c, 0, row) + item * t * dv,
+                                   .out_stride = dv};
     gated_delta_run(c->kernels, &call, 0, 1);
 }
 
@@ -89,7 +103,10 @@ static double cost_tril_inv(const op_call *c)
     return n * n * n / 6;
 }
 
-static size_t scratch_tril_inv(const op_call *c) { return (size_t)op_last_dim(c->inputs[0].tensor) * sizeof(float); }
+static size_t scratch_tril_inv(const op_call *c)
+{
+    return (size_t)op_last_dim(c->inputs[0].tensor) * sizeof(float);
+}
 
 /* Rows from the second: A[i, :i] += A[i, :i] A[:i, :i], the products added in order of the inner index, fused, into A's own value; then 1
  * on the diagonal. Above it zeros. */

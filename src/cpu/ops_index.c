@@ -3,7 +3,10 @@
 
 #include <string.h>
 
-static bool is_index(const graph_tensor *t) { return t && (t->type == GRAPH_I32 || t->type == GRAPH_I64); }
+static bool is_index(const graph_tensor *t)
+{
+    return t && (t->type == GRAPH_I32 || t->type == GRAPH_I64);
+}
 
 static lithe_status check_gather(const op_call *c, lithe_error *err)
 {
@@ -21,8 +24,14 @@ static uint64_t gather_inner(const op_call *c)
     return op_product(x, (uint32_t)c->node->a.axis + 1, x->rank);
 }
 
-static uint64_t items_gather(const op_call *c) { return c->outputs[0].tensor->elements / gather_inner(c); }
-static double cost_gather(const op_call *c) { return 4 + (double)gather_inner(c); }
+static uint64_t items_gather(const op_call *c)
+{
+    return c->outputs[0].tensor->elements / gather_inner(c);
+}
+static double cost_gather(const op_call *c)
+{
+    return 4 + (double)gather_inner(c);
+}
 
 /* x [batch][outer][axis][inner], indices [batch][n] -> [batch][outer][n][inner] */
 static void run_gather(const op_call *c, op_iter *it, void *scratch)
@@ -38,7 +47,8 @@ static void run_gather(const op_call *c, op_iter *it, void *scratch)
         const void *index = op_input(c, 1, it->row);
         unsigned char *out = op_output(c, 0, it->row);
         for (uint64_t i = it->i0; i < it->i1; i++) {
-            const uint64_t slab = i / n, at = (uint64_t)op_index(indices, index, slab / outer * n + i % n, (int64_t)dim);
+            const uint64_t slab = i / n,
+                           at = (uint64_t)op_index(indices, index, slab / outer * n + i % n, (int64_t)dim);
             memcpy(out + i * size, in + (slab * dim + at) * size, size);
         }
     }
@@ -53,8 +63,14 @@ static uint64_t gather_nd_inner(const op_call *c)
     return op_product(x, (uint32_t)op_last_dim(indices), x->rank);
 }
 
-static uint64_t items_gather_nd(const op_call *c) { return c->inputs[1].tensor->elements / op_last_dim(c->inputs[1].tensor); }
-static double cost_gather_nd(const op_call *c) { return 8 + (double)gather_nd_inner(c); }
+static uint64_t items_gather_nd(const op_call *c)
+{
+    return c->inputs[1].tensor->elements / op_last_dim(c->inputs[1].tensor);
+}
+static double cost_gather_nd(const op_call *c)
+{
+    return 8 + (double)gather_nd_inner(c);
+}
 
 static void run_gather_nd(const op_call *c, op_iter *it, void *scratch)
 {
@@ -142,9 +158,9 @@ static lithe_status check_arg_max(const op_call *c, lithe_error *err)
     return c->inputs[0].tensor->elements == 0 ? op_refuse(c, err, "nothing to choose from") : LITHE_OK;
 }
 
-#define LARGEST(T)                                                                                                      \
-    for (uint64_t k = 1; k < dim; k++)                                                                                  \
-        if (((const T *)in)[first + k * inner] > ((const T *)in)[first + best * inner])                                 \
+#define LARGEST(T)                                                                                                     \
+    for (uint64_t k = 1; k < dim; k++)                                                                                 \
+        if (((const T *)in)[first + k * inner] > ((const T *)in)[first + best * inner])                                \
             best = k;
 
 /* The first of the largest; a NaN is larger than nothing and nothing is larger than it. */
@@ -175,6 +191,9 @@ static void run_arg_max(const op_call *c, op_iter *it, void *scratch)
     }
 }
 
-static double cost_arg_max(const op_call *c) { return 1 + (double)c->inputs[0].tensor->dims[c->node->a.axis]; }
+static double cost_arg_max(const op_call *c)
+{
+    return 1 + (double)c->inputs[0].tensor->dims[c->node->a.axis];
+}
 
 const op_kernel op_kernel_arg_max = {check_arg_max, op_items_elements, cost_arg_max, run_arg_max, NULL};

@@ -11,18 +11,26 @@ typedef struct product {
     bool adj_x, adj_y;
 } product;
 
-static uint64_t blocks(const product *p) { return (p->n + COLUMNS - 1) / COLUMNS; }
+static uint64_t blocks(const product *p)
+{
+    return (p->n + COLUMNS - 1) / COLUMNS;
+}
 
 /* out[m][n0 .. n1) of one pair of matrices. scratch: ROWS * k floats if adj_x and adj_y. */
-static void multiply(const cpu_kernels *kernels, const product *p, const float *x, const float *y, const float *bias, float *out,
-                     uint64_t n0, uint64_t n1, float *scratch)
+static void multiply(const cpu_kernels *kernels, const product *p, const float *x, const float *y, const float *bias,
+                     float *out, uint64_t n0, uint64_t n1, float *scratch)
 {
     if (!p->adj_y) {
         for (uint64_t m = 0; m < p->m; m++)
-            kernels->vec.vec_mat(p->adj_x ? x + m : x + m * p->k, p->adj_x ? p->m : 1, y + n0, p->n, p->k, out + m * p->n + n0, n1 - n0);
+            kernels->vec.vec_mat(p->adj_x ? x + m : x + m * p->k, p->adj_x ? p->m : 1, y + n0, p->n, p->k,
+                                 out + m * p->n + n0, n1 - n0);
         return;
     }
-    const linear_weights w = {.kind = LINEAR_F32, .n = (uint32_t)p->n, .k = (uint32_t)p->k, .w = y, .row_bytes = p->k * sizeof(float),
+    const linear_weights w = {.kind = LINEAR_F32,
+                              .n = (uint32_t)p->n,
+                              .k = (uint32_t)p->k,
+                              .w = y,
+                              .row_bytes = p->k * sizeof(float),
                               .bias = bias};
     const uint64_t step = p->adj_x ? ROWS : p->m;
     for (uint64_t m = 0; m < p->m; m += step) {
@@ -50,7 +58,8 @@ static product batch_product(const op_call *c)
 
 static lithe_status check_batch_matmul(const op_call *c, lithe_error *err)
 {
-    if (c->node->n_inputs != 2 || !c->inputs[1].tensor || c->inputs[0].tensor->rank < 2 || c->inputs[1].tensor->rank < 2)
+    if (c->node->n_inputs != 2 || !c->inputs[1].tensor || c->inputs[0].tensor->rank < 2 ||
+        c->inputs[1].tensor->rank < 2)
         return op_refuse(c, err, "two matrices are needed");
     return op_all_f32(c, err);
 }
@@ -111,7 +120,8 @@ static void run_batch_matmul(const op_call *c, op_iter *it, void *scratch)
     }
 }
 
-const op_kernel op_kernel_batch_matmul = {check_batch_matmul, items_batch_matmul, cost_batch_matmul, run_batch_matmul, scratch_batch_matmul};
+const op_kernel op_kernel_batch_matmul = {check_batch_matmul, items_batch_matmul, cost_batch_matmul, run_batch_matmul,
+                                          scratch_batch_matmul};
 
 static product linear_product(const op_call *c)
 {
@@ -151,4 +161,5 @@ static void run_fully_connected(const op_call *c, op_iter *it, void *scratch)
     }
 }
 
-const op_kernel op_kernel_fully_connected = {check_fully_connected, items_fully_connected, cost_fully_connected, run_fully_connected, NULL};
+const op_kernel op_kernel_fully_connected = {check_fully_connected, items_fully_connected, cost_fully_connected,
+                                             run_fully_connected, NULL};

@@ -3,9 +3,15 @@
 
 #include <string.h>
 
-static lithe_status check_move(const op_call *c, lithe_error *err) { return op_movable(c, 0, 1, err); }
+static lithe_status check_move(const op_call *c, lithe_error *err)
+{
+    return op_movable(c, 0, 1, err);
+}
 
-static size_t out_bytes(const op_call *c) { return op_element_bytes(c->outputs[0].tensor->type); }
+static size_t out_bytes(const op_call *c)
+{
+    return op_element_bytes(c->outputs[0].tensor->type);
+}
 
 static void run_reshape(const op_call *c, op_iter *it, void *scratch)
 {
@@ -148,7 +154,8 @@ static void run_pad(const op_call *c, op_iter *it, void *scratch)
 {
     (void)scratch;
     const graph_tensor *x = c->inputs[0].tensor, *y = c->outputs[0].tensor;
-    const uint64_t width = op_last_dim(y), inner = op_last_dim(x), before = x->rank ? (uint64_t)c->node->a.pads[x->rank - 1][0] : 0;
+    const uint64_t width = op_last_dim(y), inner = op_last_dim(x),
+                   before = x->rank ? (uint64_t)c->node->a.pads[x->rank - 1][0] : 0;
     const size_t size = out_bytes(c);
     while (op_next(it)) {
         const unsigned char *in = op_input(c, 0, it->row);
@@ -168,7 +175,10 @@ static void run_pad(const op_call *c, op_iter *it, void *scratch)
 const op_kernel op_kernel_pad = {check_pad, op_items_rows, op_cost_row, run_pad, NULL};
 
 /* CONCATENATION and PACK: the output is, for each index of the axes before, one stretch of every input. UNPACK and SPLIT: the reverse. */
-static uint64_t outer_count(const op_call *c, const graph_tensor *whole) { return op_product(whole, 0, (uint32_t)c->node->a.axis); }
+static uint64_t outer_count(const op_call *c, const graph_tensor *whole)
+{
+    return op_product(whole, 0, (uint32_t)c->node->a.axis);
+}
 
 static lithe_status check_join(const op_call *c, lithe_error *err)
 {
@@ -189,7 +199,8 @@ static void run_join(const op_call *c, op_iter *it, void *scratch)
         while (at < it->i1) {
             uint64_t start = o * whole; /* of input k's stretch */
             for (uint32_t k = 0; k < c->node->n_inputs && at < it->i1; k++) {
-                const uint64_t length = c->inputs[k].tensor->elements / outer, stop = start + length < it->i1 ? start + length : it->i1;
+                const uint64_t length = c->inputs[k].tensor->elements / outer,
+                               stop = start + length < it->i1 ? start + length : it->i1;
                 if (at < stop) {
                     const unsigned char *in = op_input(c, k, it->row);
                     memcpy(out + at * size, in + (o * length + (at - start)) * size, (stop - at) * size);
@@ -206,7 +217,10 @@ static void run_join(const op_call *c, op_iter *it, void *scratch)
 
 const op_kernel op_kernel_join = {check_join, op_items_elements, op_cost_one, run_join, NULL};
 
-static uint64_t items_input(const op_call *c) { return c->inputs[0].tensor->elements; }
+static uint64_t items_input(const op_call *c)
+{
+    return c->inputs[0].tensor->elements;
+}
 
 static void run_part(const op_call *c, op_iter *it, void *scratch)
 {
@@ -220,7 +234,8 @@ static void run_part(const op_call *c, op_iter *it, void *scratch)
         while (at < it->i1) {
             uint64_t start = o * whole;
             for (uint32_t k = 0; k < c->node->n_outputs && at < it->i1; k++) {
-                const uint64_t length = c->outputs[k].tensor->elements / outer, stop = start + length < it->i1 ? start + length : it->i1;
+                const uint64_t length = c->outputs[k].tensor->elements / outer,
+                               stop = start + length < it->i1 ? start + length : it->i1;
                 if (at < stop) {
                     unsigned char *out = op_output(c, k, it->row);
                     memcpy(out + (o * length + (at - start)) * size, in + at * size, (stop - at) * size);
@@ -244,7 +259,8 @@ static lithe_status check_update_slice(const op_call *c, lithe_error *err)
 }
 
 /* Writes rows [r0, r1) (last axis) of the update into its place. */
-static void write_update(const op_call *c, const int64_t *begin, const unsigned char *update, unsigned char *out, uint64_t r0, uint64_t r1)
+static void write_update(const op_call *c, const int64_t *begin, const unsigned char *update, unsigned char *out,
+                         uint64_t r0, uint64_t r1)
 {
     const graph_tensor *u = c->inputs[1].tensor, *y = c->outputs[0].tensor;
     const size_t size = out_bytes(c), width = op_last_dim(u) * size;
@@ -260,8 +276,8 @@ static void write_update(const op_call *c, const int64_t *begin, const unsigned 
 }
 
 /* Copies rows [i0, i1) of the input and puts those of the update over them. */
-static void copy_with_update(const op_call *c, const int64_t *begin, const unsigned char *in, const unsigned char *update, unsigned char *out,
-                             uint64_t i0, uint64_t i1)
+static void copy_with_update(const op_call *c, const int64_t *begin, const unsigned char *in,
+                             const unsigned char *update, unsigned char *out, uint64_t i0, uint64_t i1)
 {
     const graph_tensor *u = c->inputs[1].tensor, *y = c->outputs[0].tensor;
     const size_t size = out_bytes(c), width = op_last_dim(y) * size;
@@ -277,7 +293,8 @@ static void copy_with_update(const op_call *c, const int64_t *begin, const unsig
             stride *= (uint64_t)u->dims[d];
         }
         if (inside)
-            memcpy(out + i * width + (uint64_t)begin[y->rank - 1] * size, update + row * op_last_dim(u) * size, op_last_dim(u) * size);
+            memcpy(out + i * width + (uint64_t)begin[y->rank - 1] * size, update + row * op_last_dim(u) * size,
+                   op_last_dim(u) * size);
     }
 }
 

@@ -3,7 +3,8 @@
 
 #include <string.h>
 
-void nd_broadcast(nd_space *s, uint32_t rank, const int32_t *dims, uint32_t n_operands, const graph_tensor *const *operands)
+void nd_broadcast(nd_space *s, uint32_t rank, const int32_t *dims, uint32_t n_operands,
+                  const graph_tensor *const *operands)
 {
     *s = (nd_space){.rank = rank, .n_operands = n_operands};
     for (uint32_t d = 0; d < rank; d++)
@@ -87,12 +88,12 @@ bool nd_next(nd_walk *w)
     return true;
 }
 
-#define STRIDED(T)                                                                                                      \
-    do {                                                                                                                \
-        const T *from = src;                                                                                            \
-        T *to = out;                                                                                                    \
-        for (uint64_t i = 0; i < n; i++)                                                                                \
-            to[i] = from[(int64_t)i * stride];                                                                          \
+#define STRIDED(T)                                                                                                     \
+    do {                                                                                                               \
+        const T *from = src;                                                                                           \
+        T *to = out;                                                                                                   \
+        for (uint64_t i = 0; i < n; i++)                                                                               \
+            to[i] = from[(int64_t)i * stride];                                                                         \
     } while (0)
 
 static void copy_strided(const void *src, void *out, uint64_t n, int64_t stride, size_t element_bytes)
@@ -115,6 +116,6 @@ void nd_copy(const nd_space *s, size_t element_bytes, const void *src, void *out
     unsigned char *to = out;
     nd_walk w;
     for (nd_begin(&w, s, i0, i1); nd_next(&w);)
-        copy_strided(from + w.offset[0] * (int64_t)element_bytes, to + (w.at - i0) * element_bytes, w.run, nd_last_stride(s, 0),
-                     element_bytes);
+        copy_strided(from + w.offset[0] * (int64_t)element_bytes, to + (w.at - i0) * element_bytes, w.run,
+                     nd_last_stride(s, 0), element_bytes);
 }

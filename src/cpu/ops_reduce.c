@@ -61,7 +61,10 @@ static lithe_status check_reduce(const op_call *c, lithe_error *err)
     return LITHE_OK;
 }
 
-static bool contiguous(const reduction *r) { return r->inner.rank == 1 && (nd_last_stride(&r->inner, 0) == 1 || r->count == 1); }
+static bool contiguous(const reduction *r)
+{
+    return r->inner.rank == 1 && (nd_last_stride(&r->inner, 0) == 1 || r->count == 1);
+}
 
 static float sum_f32(const op_call *c, const reduction *r, const float *x)
 {
@@ -92,13 +95,16 @@ static float fold_f32(graph_op op, const reduction *r, const float *x)
 static float reduce_f32(const op_call *c, const reduction *r, const float *x)
 {
     switch (c->node->op) {
-    case OP_SUM: return sum_f32(c, r, x);
-    case OP_MEAN: return sum_f32(c, r, x) / (float)r->count;
+    case OP_SUM:
+        return sum_f32(c, r, x);
+    case OP_MEAN:
+        return sum_f32(c, r, x) / (float)r->count;
     case OP_REDUCE_MAX:
         if (contiguous(r))
             return c->kernels->vec.max(x, r->count);
         return fold_f32(OP_REDUCE_MAX, r, x);
-    default: return fold_f32(c->node->op, r, x);
+    default:
+        return fold_f32(c->node->op, r, x);
     }
 }
 
@@ -110,7 +116,8 @@ static int64_t reduce_integer(graph_op op, const reduction *r, const void *x, bo
     nd_walk w;
     for (nd_begin(&w, &r->inner, 0, r->count); nd_next(&w);)
         for (uint64_t i = 0; i < w.run; i++) {
-            const int64_t at = w.offset[0] + (int64_t)i * stride, v = wide ? ((const int64_t *)x)[at] : ((const int32_t *)x)[at];
+            const int64_t at = w.offset[0] + (int64_t)i * stride,
+                          v = wide ? ((const int64_t *)x)[at] : ((const int32_t *)x)[at];
             if (op == OP_SUM)
                 y = (int64_t)((uint64_t)y + (uint64_t)v);
             else if (op == OP_REDUCE_PROD)
@@ -141,7 +148,8 @@ static void run_reduce(const op_call *c, op_iter *it, void *scratch)
                     ((float *)out)[w.at + i] = reduce_f32(c, &r, x);
                     continue;
                 }
-                const int64_t v = reduce_integer(c->node->op, &r, x, type == GRAPH_I64, c->node->op == OP_REDUCE_MAX ? least : most);
+                const int64_t v =
+                    reduce_integer(c->node->op, &r, x, type == GRAPH_I64, c->node->op == OP_REDUCE_MAX ? least : most);
                 if (type == GRAPH_I64)
                     ((int64_t *)out)[w.at + i] = v;
                 else
@@ -154,7 +162,9 @@ const op_kernel op_kernel_reduce = {check_reduce, op_items_elements, cost_reduce
 
 static lithe_status check_any(const op_call *c, lithe_error *err)
 {
-    return c->inputs[0].tensor->type == GRAPH_BOOL && c->outputs[0].tensor->type == GRAPH_BOOL ? LITHE_OK : op_refuse(c, err, "bool only");
+    return c->inputs[0].tensor->type == GRAPH_BOOL && c->outputs[0].tensor->type == GRAPH_BOOL
+               ? LITHE_OK
+               : op_refuse(c, err, "bool only");
 }
 
 static void run_any(const op_call *c, op_iter *it, void *scratch)
@@ -188,19 +198,28 @@ static lithe_status check_cumsum(const op_call *c, lithe_error *err)
     return c->inputs[0].tensor->rank == 0 ? op_refuse(c, err, "no axis") : LITHE_OK;
 }
 
-static uint64_t cumsum_dim(const op_call *c) { return (uint64_t)c->inputs[0].tensor->dims[c->node->a.axis]; }
-static uint64_t items_cumsum(const op_call *c) { return cumsum_dim(c) ? c->inputs[0].tensor->elements / cumsum_dim(c) : 0; }
-static double cost_cumsum(const op_call *c) { return (double)cumsum_dim(c); }
+static uint64_t cumsum_dim(const op_call *c)
+{
+    return (uint64_t)c->inputs[0].tensor->dims[c->node->a.axis];
+}
+static uint64_t items_cumsum(const op_call *c)
+{
+    return cumsum_dim(c) ? c->inputs[0].tensor->elements / cumsum_dim(c) : 0;
+}
+static double cost_cumsum(const op_call *c)
+{
+    return (double)cumsum_dim(c);
+}
 
-#define ACCUMULATE(T, S)                                                                                                \
-    do {                                                                                                                \
-        S sum = 0;                                                                                                      \
-        for (uint64_t k = 0; k < dim; k++) {                                                                            \
-            const uint64_t at = first + (a->reverse ? dim - 1 - k : k) * inner;                                         \
-            const S before = sum;                                                                                       \
-            sum += (S)((const T *)in)[at];                                                                              \
-            ((T *)out)[at] = (T)(a->exclusive ? before : sum);                                                          \
-        }                                                                                                               \
+#define ACCUMULATE(T, S)                                                                                               \
+    do {                                                                                                               \
+        S sum = 0;                                                                                                     \
+        for (uint64_t k = 0; k < dim; k++) {                                                                           \
+            const uint64_t at = first + (a->reverse ? dim - 1 - k : k) * inner;                                        \
+            const S before = sum;                                                                                      \
+            sum += (S)((const T *)in)[at];                                                                             \
+            ((T *)out)[at] = (T)(a->exclusive ? before : sum);                                                         \
+        }                                                                                                              \
     } while (0)
 
 static void run_cumsum(const op_call *c, op_iter *it, void *scratch)

@@ -1,7 +1,10 @@
 /* Ops on whole rows of the last axis: softmax, RMS norm, rotary embedding; and the gated unit. */
 #include "cpu/ops_impl.h"
 
-static double cost_rows(const op_call *c) { return 8 * op_cost_row(c); }
+static double cost_rows(const op_call *c)
+{
+    return 8 * op_cost_row(c);
+}
 
 static void run_softmax(const op_call *c, op_iter *it, void *scratch)
 {

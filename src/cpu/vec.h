@@ -9,8 +9,22 @@
 
 typedef enum vec_binary { VEC_ADD, VEC_SUB, VEC_MUL, VEC_DIV, VEC_MIN, VEC_MAX, VEC_BINARY_COUNT } vec_binary;
 typedef enum vec_unary {
-    VEC_NEG, VEC_ABS, VEC_SQRT, VEC_RSQRT /* 1 / sqrt(x), both rounded */, VEC_SQUARE, VEC_EXP, VEC_LOG, VEC_SIN, VEC_COS, VEC_TANH, VEC_LOGISTIC,
-    VEC_GELU_TANH, VEC_GELU_ERF, VEC_SILU /* x * logistic(x) */, VEC_RELU, VEC_UNARY_COUNT
+    VEC_NEG,
+    VEC_ABS,
+    VEC_SQRT,
+    VEC_RSQRT /* 1 / sqrt(x), both rounded */,
+    VEC_SQUARE,
+    VEC_EXP,
+    VEC_LOG,
+    VEC_SIN,
+    VEC_COS,
+    VEC_TANH,
+    VEC_LOGISTIC,
+    VEC_GELU_TANH,
+    VEC_GELU_ERF,
+    VEC_SILU /* x * logistic(x) */,
+    VEC_RELU,
+    VEC_UNARY_COUNT
 } vec_unary;
 
 typedef struct vec_kernels {
@@ -28,7 +42,7 @@ typedef struct vec_kernels {
     void (*softmax)(const float *x, float beta, float *out, size_t n);
     float (*sum)(const float *x, size_t n);
     float (*dot)(const float *a, const float *b, size_t n);
-    float (*max)(const float *x, size_t n);          /* NaN if any is NaN */
+    float (*max)(const float *x, size_t n); /* NaN if any is NaN */
     void (*f16_to_f32)(const uint16_t *x, float *out, size_t n);
     /* out[j] = sum over i < k of x[i * x_stride] * m[i * m_stride + j], in order of i, fused, from +0; j < n */
     void (*vec_mat)(const float *x, size_t x_stride, const float *m, size_t m_stride, size_t k, float *out, size_t n);
@@ -36,8 +50,8 @@ typedef struct vec_kernels {
     void (*mul_add)(const float *a, const float *b, float *out, size_t n);
     /* One token of the gated delta rule for one head, columns j < n of state rows `stride` floats apart (numerics.md, gated delta):
      * S = S * decay; m_j = sum_i k_i S_ij; d_j = (v_j - m_j) * beta; S_ij = fma(k_i, d_j, S_ij); out_j = sum_i q_i S_ij; sums in i order. */
-    void (*delta_step)(const float *q, const float *k, const float *v, float beta, float decay, float *state, size_t stride, size_t dk,
-                       size_t n, float *out);
+    void (*delta_step)(const float *q, const float *k, const float *v, float beta, float decay, float *state,
+                       size_t stride, size_t dk, size_t n, float *out);
 } vec_kernels;
 
 void vec_kernels_init_c(vec_kernels *k);

@@ -20,6 +20,7 @@ size_t lithe_build_info(char *buf, size_t buf_bytes)
     cpu_features_describe(cpu_features_seen(), seen, sizeof seen);
     cpu_features_describe(cpu_features_enabled(), enabled, sizeof enabled);
     cpu_kernels_describe(&k, kernels, sizeof kernels);
-    int n = snprintf(buf, buf_bytes, "lithe %s (%s)\ncpu features seen: %s\nkernels may use: %s\n%s", lithe_version(), COMPILER, seen, enabled, kernels);
+    int n = snprintf(buf, buf_bytes, "lithe %s (%s)\ncpu features seen: %s\nkernels may use: %s\n%s", lithe_version(),
+                     COMPILER, seen, enabled, kernels);
     return n < 0 ? 0 : (size_t)n;
 }

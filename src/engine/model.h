@@ -18,15 +18,15 @@ typedef struct program {
     graph g;
     plan p;
     exec_plan *exec;
-    uint32_t length;        /* tokens per run as exported; 1 for decode and any-length programs */
-    uint32_t logits;        /* index into g.outputs, GRAPH_NONE: none */
+    uint32_t length; /* tokens per run as exported; 1 for decode and any-length programs */
+    uint32_t logits; /* index into g.outputs, GRAPH_NONE: none */
     uint32_t vocab_size;
-    uint32_t *state_of;     /* [g.n_states] the decode program's state that each of this one's is; NULL: its own */
+    uint32_t *state_of; /* [g.n_states] the decode program's state that each of this one's is; NULL: its own */
 } program;
 
 /* One TFLite section. */
 typedef struct engine_section {
-    int32_t index;          /* in the bundle, -1: not there */
+    int32_t index; /* in the bundle, -1: not there */
     tflite_model tfl;
 } engine_section;
 
@@ -34,7 +34,7 @@ typedef struct engine_section {
 typedef struct feeder {
     engine_section section;
     program program;
-    graph_role role;        /* the main program's input that it feeds */
+    graph_role role; /* the main program's input that it feeds */
 } feeder;
 
 enum { MODEL_MAX_FEEDERS = 2, MODEL_MAX_LADDER = 16, PREFILL_CHUNK = 128 };
@@ -48,7 +48,7 @@ struct lithe_model {
     lithe_model_info info;
     lithe_model_options options;
     bundle *bundle;
-    arena arena;                        /* graphs, plans, metadata, names */
+    arena arena; /* graphs, plans, metadata, names */
     llm_metadata meta;
     executor_metadata states_meta;
     bool has_states_meta;
@@ -59,24 +59,26 @@ struct lithe_model {
     thread_pool *pool;
     engine_section main;
     bool any_length;
-    bool unified;                       /* not any_length: prefill programs are made for the lengths that come (unified.c) */
+    bool unified; /* not any_length: prefill programs are made for the lengths that come (unified.c) */
     graph_family family;
-    uint64_t unified_bytes;             /* private bytes of one such program */
-    program decode;                     /* any length, or exactly one token */
-    program prefill[MODEL_MAX_LADDER];  /* as exported: one per prefill signature (they never move: plans point into them) */
-    program *ladder[MODEL_MAX_LADDER];  /* the same, longest first */
+    uint64_t unified_bytes; /* private bytes of one such program */
+    program decode;         /* any length, or exactly one token */
+    program
+        prefill[MODEL_MAX_LADDER]; /* as exported: one per prefill signature (they never move: plans point into them) */
+    program *ladder[MODEL_MAX_LADDER]; /* the same, longest first */
     uint32_t n_ladder;
     feeder feeders[MODEL_MAX_FEEDERS];
     uint32_t n_feeders;
-    uint32_t max_token_id;              /* ids up to here exist */
+    uint32_t max_token_id; /* ids up to here exist */
     mutex *lock;
-    uint64_t reserved_bytes;            /* forecast of the model and its live sessions, under lock */
-    uint64_t base_bytes;                /* private bytes of the process and the model without sessions */
+    uint64_t reserved_bytes; /* forecast of the model and its live sessions, under lock */
+    uint64_t base_bytes;     /* private bytes of the process and the model without sessions */
 };
 
 /* program.c: imports and compiles signature `key`. want_any_length: an error names the node that forbids it. */
-lithe_status program_create(program *p, engine_section *s, const char *key, const executor_metadata *states, bool want_any_length,
-                            const lithe_model_options *options, exec_shared *shared, arena *a, lithe_error *err);
+lithe_status program_create(program *p, engine_section *s, const char *key, const executor_metadata *states,
+                            bool want_any_length, const lithe_model_options *options, exec_shared *shared, arena *a,
+                            lithe_error *err);
 /* A prefill program for n tokens from the model's family of signatures; transient: see exec_plan_create. Not thread-safe (the file's subgraphs are
  * read when needed): under the model's lock once sessions exist. */
 lithe_status program_create_length(program *p, lithe_model *m, uint32_t n, bool transient, arena *a, lithe_error *err);
@@ -107,7 +109,8 @@ lithe_status model_resolve_tokens(lithe_model *m, lithe_error *err);
 
 /* sampler.c */
 /* Applies the precedence rule: what `request` sets wins over *s. */
-void sampler_apply(lithe_sampler *s, lithe_sampler_sources *from, const lithe_sampler_request *request, lithe_source source);
+void sampler_apply(lithe_sampler *s, lithe_sampler_sources *from, const lithe_sampler_request *request,
+                   lithe_source source);
 lithe_status sampler_check(const lithe_sampler *s, lithe_error *err);
 
 #endif

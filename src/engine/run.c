@@ -27,15 +27,25 @@ static uint64_t inputs_bytes(const program *p, uint32_t rows)
 {
     uint64_t n = 0;
     for (uint32_t i = 0; i < p->g.n_inputs; i++)
-        if (input_is_bound(p, i)) n += input_row_bytes(p, i) * rows;
+        if (input_is_bound(p, i))
+            n += input_row_bytes(p, i) * rows;
     return n;
 }
 
-static uint64_t max_u64(uint64_t a, uint64_t b) { return a > b ? a : b; }
-static uint32_t max_u32(uint32_t a, uint32_t b) { return a > b ? a : b; }
+static uint64_t max_u64(uint64_t a, uint64_t b)
+{
+    return a > b ? a : b;
+}
+static uint32_t max_u32(uint32_t a, uint32_t b)
+{
+    return a > b ? a : b;
+}
 
 /* Rows of the plan for `rows` tokens of a program. */
-static uint32_t plan_rows(const lithe_model *m, uint32_t rows) { return m->any_length ? rows : 1; }
+static uint32_t plan_rows(const lithe_model *m, uint32_t rows)
+{
+    return m->any_length ? rows : 1;
+}
 
 /* Working memory of the runs, and (in *in) of their inputs, which lie behind it. */
 static uint64_t work_forecast(const lithe_model *m, uint32_t rows, uint32_t context, uint64_t *in)
@@ -46,7 +56,8 @@ static uint64_t work_forecast(const lithe_model *m, uint32_t rows, uint32_t cont
     uint32_t fed = rows;
     for (uint32_t i = 0; i < m->n_ladder; i++) {
         const program *p = m->ladder[i];
-        if (p->length > context && i + 1 < m->n_ladder) continue;   /* never chosen: see next_exported */
+        if (p->length > context && i + 1 < m->n_ladder)
+            continue; /* never chosen: see next_exported */
         work = max_u64(work, exec_memory(p->exec, 1, 1, threads, context));
         *in = max_u64(*in, inputs_bytes(p, 1));
         fed = max_u32(fed, p->length);
@@ -66,7 +77,8 @@ uint64_t session_memory_forecast(const lithe_model *m, uint32_t rows, uint32_t c
 
 lithe_status session_memory_grow(lithe_session *s, uint32_t rows, lithe_error *err)
 {
-    if (rows <= s->rows) return LITHE_OK;
+    if (rows <= s->rows)
+        return LITHE_OK;
     const lithe_model *m = s->model;
     uint64_t in, work = work_forecast(m, rows, s->context, &in);
     memory_free(s->memory);
@@ -89,7 +101,8 @@ void session_memory_destroy(lithe_session *s)
 
 static void fill_ids(int32_t *to, size_t stride, const int32_t *ids, uint32_t n, uint32_t rows, int32_t pad)
 {
-    for (uint32_t r = 0; r < rows; r++) *(int32_t *)(void *)((unsigned char *)to + r * stride) = r < n ? ids[r] : pad;
+    for (uint32_t r = 0; r < rows; r++)
+        *(int32_t *)(void *)((unsigned char *)to + r * stride) = r < n ? ids[r] : pad;
 }
 
 /* Whether the query of row r, at position start + r, sees position j. Rows behind the real ones see nothing. window 0: all before. */
@@ -99,7 +112,8 @@ static bool sees(uint32_t r, uint32_t n, uint32_t start, uint32_t window, uint32
 }
 
 /* A mask [rows, capacity] of floats or bools. */
-static void fill_mask(void *to, bool floats, uint32_t capacity, uint32_t rows, uint32_t n, uint32_t start, uint32_t window)
+static void fill_mask(void *to, bool floats, uint32_t capacity, uint32_t rows, uint32_t n, uint32_t start,
+                      uint32_t window)
 {
     for (uint32_t r = 0; r < rows; r++)
         for (uint32_t j = 0; j < capacity; j++) {
@@ -112,7 +126,8 @@ static void fill_mask(void *to, bool floats, uint32_t capacity, uint32_t rows, u
 }
 
 /* Any-length programs take one id a row; exported ones take all of a run in one row. `stride` is then the element. */
-static void fill_input(const lithe_session *s, const program *p, uint32_t i, unsigned char *to, const int32_t *ids, uint32_t n)
+static void fill_input(const lithe_session *s, const program *p, uint32_t i, unsigned char *to, const int32_t *ids,
+                       uint32_t n)
 {
     const graph_input *in = &p->g.inputs[i];
     const graph_tensor *t = &p->g.tensors[in->tensor];
@@ -121,17 +136,23 @@ static void fill_input(const lithe_session *s, const program *p, uint32_t i, uns
     uint32_t rows = rows_apart ? n : p->length;
     int32_t pad = s->model->info.pad_token >= 0 ? s->model->info.pad_token : 0;
     switch (in->role) {
-    case GRAPH_IN_TOKENS: fill_ids((int32_t *)(void *)to, stride, ids, n, rows, pad); break;
+    case GRAPH_IN_TOKENS:
+        fill_ids((int32_t *)(void *)to, stride, ids, n, rows, pad);
+        break;
     case GRAPH_IN_POSITIONS:
-        for (uint32_t r = 0; r < rows; r++) *(int32_t *)(void *)(to + r * stride) = r < n ? (int32_t)(s->position + r) : 0;
+        for (uint32_t r = 0; r < rows; r++)
+            *(int32_t *)(void *)(to + r * stride) = r < n ? (int32_t)(s->position + r) : 0;
         break;
     case GRAPH_IN_MASK:
     case GRAPH_IN_LOCAL_MASK: {
         uint32_t capacity = (uint32_t)t->dims[t->rank - 1], mask_rows = (uint32_t)(t->elements / capacity);
-        fill_mask(to, t->type != GRAPH_BOOL, capacity, mask_rows, n, s->position, in->role == GRAPH_IN_LOCAL_MASK ? p->g.local_window : 0);
+        fill_mask(to, t->type != GRAPH_BOOL, capacity, mask_rows, n, s->position,
+                  in->role == GRAPH_IN_LOCAL_MASK ? p->g.local_window : 0);
         break;
     }
-    default: memset(to, 0, (size_t)input_row_bytes(p, i) * (rows_apart ? n : 1)); break;   /* embeddings come from their feeder */
+    default:
+        memset(to, 0, (size_t)input_row_bytes(p, i) * (rows_apart ? n : 1));
+        break; /* embeddings come from their feeder */
     }
 }
 
@@ -140,7 +161,8 @@ static void bind_inputs(lithe_session *s, const program *p, const int32_t *ids, 
 {
     for (uint32_t i = 0; i < p->g.n_inputs; i++) {
         s->inputs[i] = NULL;
-        if (!input_is_bound(p, i)) continue;
+        if (!input_is_bound(p, i))
+            continue;
         s->inputs[i] = *at;
         *at += input_row_bytes(p, i) * plan_rows(s->model, s->model->any_length ? n : 1);
         fill_input(s, p, i, s->inputs[i], ids, n);
@@ -152,9 +174,13 @@ static void bind_inputs(lithe_session *s, const program *p, const int32_t *ids, 
 static lithe_status check_logits(const lithe_session *s, const float *logits, size_t n, lithe_error *err)
 {
     for (size_t i = 0; i < n; i++) {
-        if (isfinite(logits[i])) continue;
-        error_set(err, LITHE_E_NUMERIC, "the logits of position %u are not finite: token %zu has %s", s->position - 1, i,
-                  isnan(logits[i]) ? "NaN" : logits[i] > 0 ? "+infinity" : "-infinity");
+        if (isfinite(logits[i]))
+            continue;
+        error_set(err, LITHE_E_NUMERIC, "the logits of position %u are not finite: token %zu has %s", s->position - 1,
+                  i,
+                  isnan(logits[i]) ? "NaN"
+                  : logits[i] > 0  ? "+infinity"
+                                   : "-infinity");
         error_at_signature(err, s->model->decode.g.signature);
         return error_hint(err, "run with numeric checks (--check-numerics) to find the first node");
     }
@@ -164,70 +190,94 @@ static lithe_status check_logits(const lithe_session *s, const float *logits, si
 static lithe_status fault_error(const lithe_session *s, const program *p, const exec_fault *f, lithe_error *err)
 {
     const graph_node *n = &p->g.nodes[f->node];
-    error_set(err, LITHE_E_NUMERIC, "position %u: node %u (%s) of signature %s is the first with a value that is not finite",
+    error_set(err, LITHE_E_NUMERIC,
+              "position %u: node %u (%s) of signature %s is the first with a value that is not finite",
               s->position + f->row, n->source, graph_op_name(n->op), p->g.signature);
     error_at_node(err, (int32_t)n->source, graph_op_name(n->op));
     error_at_signature(err, p->g.signature);
     error_at_section(err, s->model->main.index);
-    if (n->n_outputs && n->outputs[0] != GRAPH_NONE) error_tensor(err, "%s", p->g.tensors[n->outputs[0]].name);
+    if (n->n_outputs && n->outputs[0] != GRAPH_NONE)
+        error_tensor(err, "%s", p->g.tensors[n->outputs[0]].name);
     return LITHE_E_NUMERIC;
 }
 
 /* The tokens that a run sees: as exported, padding behind the real ones. */
-static uint32_t padded_length(const lithe_session *s, const program *p, uint32_t n) { return s->model->any_length ? n : p->length; }
+static uint32_t padded_length(const lithe_session *s, const program *p, uint32_t n)
+{
+    return s->model->any_length ? n : p->length;
+}
 
 /* Runs a feeder over the (padded) ids and copies its rows into the main program's input. Its own input goes to `at`. */
-static lithe_status run_feeder(lithe_session *s, const feeder *f, const program *main, const int32_t *ids, uint32_t n, unsigned char *at,
-                               lithe_error *err)
+static lithe_status run_feeder(lithe_session *s, const feeder *f, const program *main, const int32_t *ids, uint32_t n,
+                               unsigned char *at, lithe_error *err)
 {
     const program *p = &f->program;
-    uint32_t rows = padded_length(s, main, n), tokens = program_input(p, GRAPH_IN_TOKENS), target = program_input(main, f->role);
+    uint32_t rows = padded_length(s, main, n), tokens = program_input(p, GRAPH_IN_TOKENS),
+             target = program_input(main, f->role);
     unsigned char *to = s->inputs[target];
     const void *inputs[8] = {0};
-    if (p->g.n_inputs > 8 || !to) return error_set(err, LITHE_E_UNSUPPORTED, "signature %s has %u inputs", p->g.signature, p->g.n_inputs);
+    if (p->g.n_inputs > 8 || !to)
+        return error_set(err, LITHE_E_UNSUPPORTED, "signature %s has %u inputs", p->g.signature, p->g.n_inputs);
     const graph_tensor *t = &p->g.tensors[p->g.inputs[tokens].tensor];
     fill_ids((int32_t *)(void *)at, (size_t)graph_type_bytes(t->type, t->elements), ids, n, rows, 0);
     inputs[tokens] = at;
     exec_run run = {.n = rows, .inputs = inputs, .memory = s->memory, .memory_bytes = s->work_bytes};
     lithe_status st = exec_run_plan(p->exec, s->model->pool, &run, err);
-    if (st) return st;
+    if (st)
+        return st;
     size_t row = (size_t)p->g.tensors[p->g.outputs[0].tensor].elements * sizeof(float);
-    for (uint32_t r = 0; r < rows; r++) memcpy(to + r * row, exec_output(p->exec, &run, 0, r), row);
+    for (uint32_t r = 0; r < rows; r++)
+        memcpy(to + r * row, exec_output(p->exec, &run, 0, r), row);
     return LITHE_OK;
 }
 
 /* The session's states in the order of the program. */
 static void *const *bind_states(lithe_session *s, const program *p)
 {
-    for (uint32_t i = 0; p->state_of && i < p->g.n_states; i++) s->prefill_bindings[i] = s->bindings[p->state_of[i]];
+    for (uint32_t i = 0; p->state_of && i < p->g.n_states; i++)
+        s->prefill_bindings[i] = s->bindings[p->state_of[i]];
     return p->state_of ? s->prefill_bindings : s->bindings;
 }
 
-lithe_status session_run(lithe_session *s, const program *p, const int32_t *ids, uint32_t n, bool want_logits, lithe_error *err)
+lithe_status session_run(lithe_session *s, const program *p, const int32_t *ids, uint32_t n, bool want_logits,
+                         lithe_error *err)
 {
     const lithe_model *m = s->model;
     s->logits = NULL;
     unsigned char *at = s->memory + s->work_bytes;
     bind_inputs(s, p, ids, n, &at);
     lithe_status st = LITHE_OK;
-    for (uint32_t i = 0; i < m->n_feeders && !st; i++) st = run_feeder(s, &m->feeders[i], p, ids, n, at, err);
-    if (st) return st;
+    for (uint32_t i = 0; i < m->n_feeders && !st; i++)
+        st = run_feeder(s, &m->feeders[i], p, ids, n, at, err);
+    if (st)
+        return st;
     exec_fault fault = {GRAPH_NONE, 0};
     exec_run run = {
-        .n = plan_rows(m, n), .position = s->position, .inputs = (const void *const *)s->inputs, .states = bind_states(s, p), .memory = s->memory,
-        .memory_bytes = s->work_bytes, .cancel = s->interruptible ? &s->cancel : NULL, .fault = m->options.check_numerics ? &fault : NULL,
+        .n = plan_rows(m, n),
+        .position = s->position,
+        .inputs = (const void *const *)s->inputs,
+        .states = bind_states(s, p),
+        .memory = s->memory,
+        .memory_bytes = s->work_bytes,
+        .cancel = s->interruptible ? &s->cancel : NULL,
+        .fault = m->options.check_numerics ? &fault : NULL,
     };
-    if (m->any_length) run.first_out = want_logits ? n - 1 : n;
+    if (m->any_length)
+        run.first_out = want_logits ? n - 1 : n;
     st = exec_run_plan(p->exec, m->pool, &run, err);
     s->work.steps++;
     s->work.positions_read += run.positions_read;
-    if (st) return st;
-    if (fault.node != GRAPH_NONE) return fault_error(s, p, &fault, err);
+    if (st)
+        return st;
+    if (fault.node != GRAPH_NONE)
+        return fault_error(s, p, &fault, err);
     s->position += n;
     s->work.tokens += n;
-    if (!want_logits) return LITHE_OK;
+    if (!want_logits)
+        return LITHE_OK;
     s->logits = exec_output(p->exec, &run, p->logits, 0);
     st = check_logits(s, s->logits, p->vocab_size, err);
-    if (st) s->logits = NULL;
+    if (st)
+        s->logits = NULL;
     return st;
 }

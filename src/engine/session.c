@@ -14,7 +14,8 @@ static uint32_t most_inputs(const lithe_model *m)
 {
     uint32_t n = m->decode.g.n_inputs;
     for (uint32_t i = 0; i < m->n_ladder; i++)
-        if (m->ladder[i]->g.n_inputs > n) n = m->ladder[i]->g.n_inputs;
+        if (m->ladder[i]->g.n_inputs > n)
+            n = m->ladder[i]->g.n_inputs;
     return n;
 }
 
@@ -25,39 +26,52 @@ static lithe_status fill_session(lithe_session *s, const lithe_session_options *
     s->sampler = m->info.sampler;
     s->sources = m->info.sampler_sources;
     if (o && o->struct_bytes != sizeof *o)
-        return error_set(err, LITHE_E_ARGUMENT, "lithe_session_options has %u bytes, but this library knows %zu: use lithe_session_options_init",
-                         o->struct_bytes, sizeof *o);
+        return error_set(
+            err, LITHE_E_ARGUMENT,
+            "lithe_session_options has %u bytes, but this library knows %zu: use lithe_session_options_init",
+            o->struct_bytes, sizeof *o);
     if (o && o->context > m->info.context) {
-        error_set(err, LITHE_E_CONTEXT, "a session of %u positions was asked for, but the model was opened for %u", o->context, m->info.context);
+        error_set(err, LITHE_E_CONTEXT, "a session of %u positions was asked for, but the model was opened for %u",
+                  o->context, m->info.context);
         error_expected(err, "1 to %u", m->info.context);
         return error_found(err, "%u", o->context);
     }
-    if (o && o->context) s->context = o->context;
-    if (o) sampler_apply(&s->sampler, &s->sources, &o->sampler, LITHE_FROM_SESSION);
+    if (o && o->context)
+        s->context = o->context;
+    if (o)
+        sampler_apply(&s->sampler, &s->sources, &o->sampler, LITHE_FROM_SESSION);
     lithe_status st = sampler_check(&s->sampler, err);
-    if (st) return st;
+    if (st)
+        return st;
     s->rng = s->seed = s->sampler.seed;
     s->chunk = model_chunk(m, s->context);
     uint64_t forecast = model_session_forecast(m, s->context);
     st = model_reserve((lithe_model *)(uintptr_t)m, forecast, s->context, err);
-    if (st) return st;
+    if (st)
+        return st;
     s->reserved = forecast;
     s->inputs = calloc(most_inputs(m) + 1, sizeof *s->inputs);
-    if (!s->inputs) return error_memory(err, most_inputs(m) * sizeof *s->inputs, "a session");
+    if (!s->inputs)
+        return error_memory(err, most_inputs(m) * sizeof *s->inputs, "a session");
     s->interruptible = m->any_length;
-    for (uint32_t i = 0; i < m->decode.g.n_states; i++) s->interruptible &= m->decode.g.states[i].owned;
+    for (uint32_t i = 0; i < m->decode.g.n_states; i++)
+        s->interruptible &= m->decode.g.states[i].owned;
     return session_states_create(s, err);
 }
 
-lithe_status lithe_session_create(const lithe_model *model, const lithe_session_options *options, lithe_session **out, lithe_error *err)
+lithe_status lithe_session_create(const lithe_model *model, const lithe_session_options *options, lithe_session **out,
+                                  lithe_error *err)
 {
-    if (!model || !out) return error_set(err, LITHE_E_ARGUMENT, "lithe_session_create needs a model and a place for the session");
+    if (!model || !out)
+        return error_set(err, LITHE_E_ARGUMENT, "lithe_session_create needs a model and a place for the session");
     lithe_session *s = calloc(1, sizeof *s);
-    if (!s) return error_memory(err, sizeof *s, "a session");
+    if (!s)
+        return error_memory(err, sizeof *s, "a session");
     s->model = model;
     lithe_status st = fill_session(s, options, err);
     if (st) {
-        if (err) error_at_path(err, model->info.path);
+        if (err)
+            error_at_path(err, model->info.path);
         lithe_session_destroy(s);
         return st;
     }
@@ -67,17 +81,28 @@ lithe_status lithe_session_create(const lithe_model *model, const lithe_session_
 
 void lithe_session_destroy(lithe_session *s)
 {
-    if (!s) return;
+    if (!s)
+        return;
     session_programs_destroy(s);
     session_states_destroy(s);
     session_memory_destroy(s);
-    if (s->reserved) model_release((lithe_model *)(uintptr_t)s->model, s->reserved);
+    if (s->reserved)
+        model_release((lithe_model *)(uintptr_t)s->model, s->reserved);
     free(s);
 }
 
-uint32_t lithe_session_position(const lithe_session *s) { return s->position; }
-void lithe_session_cancel(lithe_session *s) { atomic_store(&s->cancel, true); }
-void lithe_session_get_work(const lithe_session *s, lithe_work *work) { *work = s->work; }
+uint32_t lithe_session_position(const lithe_session *s)
+{
+    return s->position;
+}
+void lithe_session_cancel(lithe_session *s)
+{
+    atomic_store(&s->cancel, true);
+}
+void lithe_session_get_work(const lithe_session *s, lithe_work *work)
+{
+    *work = s->work;
+}
 
 void lithe_session_reset(lithe_session *s)
 {
@@ -89,7 +114,9 @@ void lithe_session_reset(lithe_session *s)
 
 lithe_status lithe_session_logits(lithe_session *s, const float **logits, size_t *n, lithe_error *err)
 {
-    if (!s->logits) return error_set(err, LITHE_E_ARGUMENT, "there are no logits: no token has been processed since the session began or the last error");
+    if (!s->logits)
+        return error_set(err, LITHE_E_ARGUMENT,
+                         "there are no logits: no token has been processed since the session began or the last error");
     *logits = s->logits;
     *n = s->model->decode.vocab_size;
     return LITHE_OK;
@@ -99,20 +126,26 @@ lithe_status lithe_session_logits(lithe_session *s, const float **logits, size_t
 
 static lithe_status context_full(const lithe_session *s, size_t n, lithe_error *err)
 {
-    error_set(err, LITHE_E_CONTEXT, "context full: %u of %u positions are used, %zu more tokens do not fit", s->position, s->context, n);
+    error_set(err, LITHE_E_CONTEXT, "context full: %u of %u positions are used, %zu more tokens do not fit",
+              s->position, s->context, n);
     error_expected(err, "at most %u tokens", s->context - s->position);
     error_found(err, "%zu", n);
-    return error_hint(err, s->context < s->model->decode.g.context ? "open with a larger context (up to %u)" : "shorten the prompt (the model holds %u positions)",
+    return error_hint(err,
+                      s->context < s->model->decode.g.context ? "open with a larger context (up to %u)"
+                                                              : "shorten the prompt (the model holds %u positions)",
                       s->model->decode.g.context);
 }
 
 static lithe_status check_ids(const lithe_session *s, const int32_t *ids, size_t n, lithe_error *err)
 {
-    if (!ids || !n) return error_set(err, LITHE_E_ARGUMENT, "no tokens to process");
-    if (n > s->context - s->position) return context_full(s, n, err);
+    if (!ids || !n)
+        return error_set(err, LITHE_E_ARGUMENT, "no tokens to process");
+    if (n > s->context - s->position)
+        return context_full(s, n, err);
     for (size_t i = 0; i < n; i++)
         if (ids[i] < 0 || (uint32_t)ids[i] > s->model->max_token_id) {
-            error_set(err, LITHE_E_ARGUMENT, "token %zu has id %d, but the model knows ids 0 to %u", i, ids[i], s->model->max_token_id);
+            error_set(err, LITHE_E_ARGUMENT, "token %zu has id %d, but the model knows ids 0 to %u", i, ids[i],
+                      s->model->max_token_id);
             error_expected(err, "0 to %u", s->model->max_token_id);
             return error_found(err, "%d", ids[i]);
         }
@@ -121,7 +154,8 @@ static lithe_status check_ids(const lithe_session *s, const int32_t *ids, size_t
 
 static lithe_status cancelled(lithe_session *s, lithe_error *err)
 {
-    if (!atomic_exchange(&s->cancel, false)) return LITHE_OK;
+    if (!atomic_exchange(&s->cancel, false))
+        return LITHE_OK;
     return error_set(err, LITHE_E_CANCELLED, "cancelled after %u tokens", s->position);
 }
 
@@ -133,16 +167,19 @@ static const program *next_exported(const lithe_session *s, uint32_t left, uint3
     const lithe_model *m = s->model;
     uint32_t room = m->decode.g.context - s->position, rest = left - 1;
     bool recurrent = false;
-    for (uint32_t i = 0; i < m->decode.g.n_states; i++) recurrent |= m->decode.g.states[i].kind == GRAPH_STATE_RECURRENT;
+    for (uint32_t i = 0; i < m->decode.g.n_states; i++)
+        recurrent |= m->decode.g.states[i].kind == GRAPH_STATE_RECURRENT;
     const program *padded = NULL;
     for (uint32_t i = 0; i < m->n_ladder; i++) {
         const program *p = m->ladder[i];
-        if (p->length > room || (p->length > s->context && i + 1 < m->n_ladder)) continue;
+        if (p->length > room || (p->length > s->context && i + 1 < m->n_ladder))
+            continue;
         if (p->length <= rest) {
             *take = p->length;
             return p;
         }
-        if (rest > 1 && !recurrent) padded = p;
+        if (rest > 1 && !recurrent)
+            padded = p;
     }
     *take = padded ? rest : 1;
     return padded ? padded : &m->decode;
@@ -153,7 +190,8 @@ static lithe_status next_unified(lithe_session *s, uint32_t left, uint32_t *take
 {
     uint32_t chunk = s->model->ladder[0]->length;
     *take = left - 1 < chunk ? left - 1 : chunk;
-    if (*take > 1) return session_program(s, *take, p, err);
+    if (*take > 1)
+        return session_program(s, *take, p, err);
     *take = 1;
     return LITHE_OK;
 }
@@ -168,28 +206,39 @@ static lithe_status run_next(lithe_session *s, const int32_t *ids, size_t left, 
         st = next_unified(s, (uint32_t)left, take, &p, err);
     else
         p = next_exported(s, (uint32_t)left, take);
-    if (!st) st = session_states_grow(s, s->position + *take, err);
-    if (!st) st = session_memory_grow(s, *take, err);
+    if (!st)
+        st = session_states_grow(s, s->position + *take, err);
+    if (!st)
+        st = session_memory_grow(s, *take, err);
     return st ? st : session_run(s, p, ids, *take, *take == left, err);
 }
 
-lithe_status lithe_session_prefill(lithe_session *s, const int32_t *ids, size_t n, lithe_progress_fn progress, void *user, lithe_error *err)
+lithe_status lithe_session_prefill(lithe_session *s, const int32_t *ids, size_t n, lithe_progress_fn progress,
+                                   void *user, lithe_error *err)
 {
-    if (!s) return error_set(err, LITHE_E_ARGUMENT, "no session");
+    if (!s)
+        return error_set(err, LITHE_E_ARGUMENT, "no session");
     lithe_status st = check_ids(s, ids, n, err);
     for (size_t done = 0; !st && done < n;) {
         uint32_t take = 0;
         st = cancelled(s, err);
-        if (!st) st = run_next(s, ids + done, n - done, &take, err);
-        if (st == LITHE_E_CANCELLED) atomic_store(&s->cancel, false);
+        if (!st)
+            st = run_next(s, ids + done, n - done, &take, err);
+        if (st == LITHE_E_CANCELLED)
+            atomic_store(&s->cancel, false);
         done += take;
-        if (!st && progress && !progress(user, done, n) && done < n) st = error_set(err, LITHE_E_CANCELLED, "stopped after %u tokens", s->position);
+        if (!st && progress && !progress(user, done, n) && done < n)
+            st = error_set(err, LITHE_E_CANCELLED, "stopped after %u tokens", s->position);
     }
-    if (st && err) error_at_path(err, s->model->info.path);
+    if (st && err)
+        error_at_path(err, s->model->info.path);
     return st;
 }
 
-lithe_status lithe_session_decode(lithe_session *s, int32_t id, lithe_error *err) { return lithe_session_prefill(s, &id, 1, NULL, NULL, err); }
+lithe_status lithe_session_decode(lithe_session *s, int32_t id, lithe_error *err)
+{
+    return lithe_session_prefill(s, &id, 1, NULL, NULL, err);
+}
 
 lithe_status lithe_session_sample(lithe_session *s, int32_t *id, lithe_error *err)
 {

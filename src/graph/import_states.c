@@ -211,7 +211,8 @@ static lithe_status states_from_hints(importer *im, const name_table *names, con
         }
         if (!output && out_name != in_name) {
             char problem[120];
-            snprintf(problem, sizeof problem, "has output '%.60s' in the executor metadata, which the signature has not", out_name);
+            snprintf(problem, sizeof problem,
+                     "has output '%.60s' in the executor metadata, which the signature has not", out_name);
             return fail_state(im, in_name, problem);
         }
         lithe_status status =

@@ -46,10 +46,11 @@ lithe_status graph_run_passes(graph *g, bool want_any_length, bool no_fusion, co
     return graph_run_passes_without(g, want_any_length, no_fusion, NULL, last, err);
 }
 
-lithe_status graph_run_passes_without(graph *g, bool want_any_length, bool no_fusion, const char *without, const char *last,
-                                      lithe_error *err)
+lithe_status graph_run_passes_without(graph *g, bool want_any_length, bool no_fusion, const char *without,
+                                      const char *last, lithe_error *err)
 {
-    uint32_t end = last ? find_pass(last) : graph_n_passes - 1, left_out = without ? find_pass(without) : graph_n_passes;
+    uint32_t end = last ? find_pass(last) : graph_n_passes - 1,
+             left_out = without ? find_pass(without) : graph_n_passes;
     if (end == graph_n_passes || (without && left_out == graph_n_passes)) {
         return unknown_pass(end == graph_n_passes ? last : without, err);
     }

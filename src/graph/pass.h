@@ -8,10 +8,10 @@ typedef lithe_status (*graph_pass_fn)(graph *g, lithe_error *err);
 
 typedef struct graph_pass {
     const char *name;
-    const char *what;        /* one line for `inspect --after list` */
+    const char *what; /* one line for `inspect --after list` */
     graph_pass_fn run;
-    bool any_length_only;    /* run only on the way to an any-length plan (decode graph) */
-    bool is_fusion;          /* left out by no_fusion */
+    bool any_length_only; /* run only on the way to an any-length plan (decode graph) */
+    bool is_fusion;       /* left out by no_fusion */
 } graph_pass;
 
 /* canonicalise:   decompositions' leftovers, DEQUANTIZE of constants into weights, RESHAPE chains, x * 1, x + 0, one form of ops
@@ -29,7 +29,7 @@ extern const uint32_t graph_n_passes;
  * LITHE_E_ARGUMENT lists the names. */
 lithe_status graph_run_passes(graph *g, bool want_any_length, bool no_fusion, const char *last, lithe_error *err);
 /* The same with one pass left out (NULL: none). */
-lithe_status graph_run_passes_without(graph *g, bool want_any_length, bool no_fusion, const char *without, const char *last,
-                                      lithe_error *err);
+lithe_status graph_run_passes_without(graph *g, bool want_any_length, bool no_fusion, const char *without,
+                                      const char *last, lithe_error *err);
 
 #endif

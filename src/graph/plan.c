@@ -13,25 +13,29 @@ typedef struct free_range {
 typedef struct space {
     free_range *free;
     uint32_t n_free;
-    uint64_t end;          /* bytes in use at most so far */
+    uint64_t end; /* bytes in use at most so far */
 } space;
 
 typedef struct planner {
     plan *p;
     const graph *g;
-    bool *all_rows;        /* [n_nodes] */
-    uint32_t *root;        /* [n_tensors] tensor whose storage this one shares */
-    uint32_t *last_use;    /* [n_tensors] of roots: index of the last step that reads it */
-    space spaces[2];       /* head, tail */
+    bool *all_rows;     /* [n_nodes] */
+    uint32_t *root;     /* [n_tensors] tensor whose storage this one shares */
+    uint32_t *last_use; /* [n_tensors] of roots: index of the last step that reads it */
+    space spaces[2];    /* head, tail */
 } planner;
 
-static uint64_t round_up(uint64_t n) { return (n + PLAN_ALIGN - 1) & ~(uint64_t)(PLAN_ALIGN - 1); }
+static uint64_t round_up(uint64_t n)
+{
+    return (n + PLAN_ALIGN - 1) & ~(uint64_t)(PLAN_ALIGN - 1);
+}
 
 /* ------------------------------------------------------------------------------------- which rows are needed */
 
 static bool updates_state(const graph_node *n)
 {
-    if (n->scan || (n->op == OP_GATED_DELTA && n->a.state != GRAPH_NONE)) return true;
+    if (n->scan || (n->op == OP_GATED_DELTA && n->a.state != GRAPH_NONE))
+        return true;
     return n->op == OP_ATTENTION && n->n_inputs > 2 && n->inputs[1] != GRAPH_NONE;
 }
 
@@ -41,20 +45,25 @@ static void mark_all_rows(planner *pl)
 {
     const graph *g = pl->g;
     bool *needed = ARENA_ARRAY(g->arena, bool, g->n_tensors + 1);
-    if (!needed) return;
+    if (!needed)
+        return;
     for (uint32_t i = 0; i < g->n_states; i++)
-        if (!g->states[i].owned && g->states[i].output != GRAPH_NONE) needed[g->states[i].output] = true;
+        if (!g->states[i].owned && g->states[i].output != GRAPH_NONE)
+            needed[g->states[i].output] = true;
     for (uint32_t i = g->n_nodes; i-- > 0;) {
         const graph_node *n = &g->nodes[i];
-        if (n->dead) continue;
+        if (n->dead)
+            continue;
         bool all = !pl->p->any_length;
         for (uint32_t o = 0; o < n->n_outputs; o++)
             all |= n->outputs[o] != GRAPH_NONE && needed[n->outputs[o]];
         bool update = updates_state(n);
-        if (update && n->op != OP_ATTENTION) all = true;
+        if (update && n->op != OP_ATTENTION)
+            all = true;
         pl->all_rows[i] = all;
         for (uint32_t k = 0; k < n->n_inputs; k++)
-            if (n->inputs[k] != GRAPH_NONE && (all || (update && k > 0))) needed[n->inputs[k]] = true;
+            if (n->inputs[k] != GRAPH_NONE && (all || (update && k > 0)))
+                needed[n->inputs[k]] = true;
     }
 }
 
@@ -85,9 +94,11 @@ static void place_inputs(planner *pl)
 /* A DYNAMIC_UPDATE_SLICE of a state that nobody else reads writes into the state itself. */
 static bool updates_in_place(const graph *g, const plan *p, const graph_node *n)
 {
-    if (n->op != OP_DYNAMIC_UPDATE_SLICE) return false;
+    if (n->op != OP_DYNAMIC_UPDATE_SLICE)
+        return false;
     const plan_value *v = &p->values[n->inputs[0]];
-    return v->place == PLAN_STATE && g->tensors[n->inputs[0]].n_uses == 1 && g->states[v->index].output == n->outputs[0];
+    return v->place == PLAN_STATE && g->tensors[n->inputs[0]].n_uses == 1 &&
+           g->states[v->index].output == n->outputs[0];
 }
 
 /* Outputs that share their input's storage: reshapes and state updates in place. True if the node needs no step of its own. */
@@ -97,7 +108,8 @@ static bool alias_outputs(planner *pl, const graph_node *n)
     if (n->op == OP_RESHAPE) {
         uint64_t row = values[n->outputs[0]].row_bytes;
         values[n->outputs[0]] = values[n->inputs[0]];
-        if (values[n->inputs[0]].place != PLAN_ARENA) values[n->outputs[0]].row_bytes = row;
+        if (values[n->inputs[0]].place != PLAN_ARENA)
+            values[n->outputs[0]].row_bytes = row;
         pl->root[n->outputs[0]] = pl->root[n->inputs[0]];
         return true;
     }
@@ -108,12 +120,12 @@ static bool alias_outputs(planner *pl, const graph_node *n)
     return false;
 }
 
-
 /* The last step of the scan group that step s is in, or s. */
 static uint32_t group_end(const plan *p, uint32_t s)
 {
     uint32_t scan = p->steps[s].scan;
-    while (scan && s + 1 < p->n_steps && p->steps[s + 1].scan == scan) s++;
+    while (scan && s + 1 < p->n_steps && p->steps[s + 1].scan == scan)
+        s++;
     return s;
 }
 
@@ -128,14 +140,18 @@ static void find_last_uses(planner *pl)
         const graph_node *n = &g->nodes[p->steps[s].node];
         uint32_t end = group_end(p, s);
         for (uint32_t k = 0; k < n->n_inputs; k++)
-            if (n->inputs[k] != GRAPH_NONE && pl->last_use[pl->root[n->inputs[k]]] < end) pl->last_use[pl->root[n->inputs[k]]] = end;
+            if (n->inputs[k] != GRAPH_NONE && pl->last_use[pl->root[n->inputs[k]]] < end)
+                pl->last_use[pl->root[n->inputs[k]]] = end;
         for (uint32_t o = 0; o < n->n_outputs; o++)
-            if (n->outputs[o] != GRAPH_NONE && pl->last_use[pl->root[n->outputs[o]]] < end) pl->last_use[pl->root[n->outputs[o]]] = end;
+            if (n->outputs[o] != GRAPH_NONE && pl->last_use[pl->root[n->outputs[o]]] < end)
+                pl->last_use[pl->root[n->outputs[o]]] = end;
     }
     for (uint32_t i = 0; i < g->n_outputs; i++)
-        if (g->outputs[i].tensor != GRAPH_NONE) pl->last_use[pl->root[g->outputs[i].tensor]] = UINT32_MAX;
+        if (g->outputs[i].tensor != GRAPH_NONE)
+            pl->last_use[pl->root[g->outputs[i].tensor]] = UINT32_MAX;
     for (uint32_t i = 0; i < p->n_commits; i++)
-        if (!p->commits[i].scan) pl->last_use[pl->root[p->commits[i].value]] = UINT32_MAX;
+        if (!p->commits[i].scan)
+            pl->last_use[pl->root[p->commits[i].value]] = UINT32_MAX;
 }
 
 /* Best fit; ranges are kept in order of offset. */
@@ -143,7 +159,8 @@ static uint64_t space_take(space *s, uint64_t size)
 {
     uint32_t best = UINT32_MAX;
     for (uint32_t i = 0; i < s->n_free; i++)
-        if (s->free[i].bytes >= size && (best == UINT32_MAX || s->free[i].bytes < s->free[best].bytes)) best = i;
+        if (s->free[i].bytes >= size && (best == UINT32_MAX || s->free[i].bytes < s->free[best].bytes))
+            best = i;
     if (best != UINT32_MAX) {
         uint64_t at = s->free[best].offset;
         s->free[best].offset += size;
@@ -168,7 +185,8 @@ static uint64_t space_take(space *s, uint64_t size)
 static void space_give(space *s, uint64_t offset, uint64_t size)
 {
     uint32_t i = 0;
-    while (i < s->n_free && s->free[i].offset < offset) i++;
+    while (i < s->n_free && s->free[i].offset < offset)
+        i++;
     bool joins_before = i > 0 && s->free[i - 1].offset + s->free[i - 1].bytes == offset;
     bool joins_after = i < s->n_free && offset + size == s->free[i].offset;
     if (joins_before && joins_after) {
@@ -195,19 +213,23 @@ static lithe_status place_outputs(planner *pl, lithe_error *err)
     /* roots that die at a step, as lists */
     uint32_t *next = ARENA_ARRAY(g->arena, uint32_t, g->n_tensors + 1);
     uint32_t *first = ARENA_ARRAY(g->arena, uint32_t, p->n_steps + 1);
-    if (!next || !first) return error_memory(err, (g->n_tensors + p->n_steps) * sizeof *next, "the memory plan");
-    for (uint32_t s = 0; s < p->n_steps; s++) first[s] = GRAPH_NONE;
+    if (!next || !first)
+        return error_memory(err, (g->n_tensors + p->n_steps) * sizeof *next, "the memory plan");
+    for (uint32_t s = 0; s < p->n_steps; s++)
+        first[s] = GRAPH_NONE;
     for (uint32_t s = 0; s < p->n_steps; s++) {
         const graph_node *n = &g->nodes[p->steps[s].node];
         for (uint32_t o = 0; o < n->n_outputs; o++) {
             uint32_t t = n->outputs[o];
-            if (t == GRAPH_NONE || pl->root[t] != t) continue;
+            if (t == GRAPH_NONE || pl->root[t] != t)
+                continue;
             plan_value *v = &p->values[t];
             v->place = PLAN_ARENA;
             v->tail = p->steps[s].tail;
             v->row_bytes = round_up(v->row_bytes ? v->row_bytes : 1);
             v->offset = space_take(&pl->spaces[v->tail], v->row_bytes);
-            if (pl->last_use[t] == UINT32_MAX) continue;
+            if (pl->last_use[t] == UINT32_MAX)
+                continue;
             next[t] = first[pl->last_use[t]];
             first[pl->last_use[t]] = t;
         }
@@ -222,7 +244,8 @@ static void copy_places_to_aliases(planner *pl)
 {
     for (uint32_t t = 0; t < pl->g->n_tensors; t++) {
         uint32_t r = pl->root[t];
-        if (r != t && pl->p->values[r].place == PLAN_ARENA) pl->p->values[t] = pl->p->values[r];
+        if (r != t && pl->p->values[r].place == PLAN_ARENA)
+            pl->p->values[t] = pl->p->values[r];
     }
 }
 
@@ -231,19 +254,24 @@ static lithe_status list_commits(planner *pl, lithe_error *err)
     plan *p = pl->p;
     const graph *g = pl->g;
     p->commits = ARENA_ARRAY(g->arena, plan_commit, g->n_states + 1);
-    if (!p->commits) return error_memory(err, g->n_states * sizeof *p->commits, "the plan's state updates");
+    if (!p->commits)
+        return error_memory(err, g->n_states * sizeof *p->commits, "the plan's state updates");
     for (uint32_t i = 0; i < g->n_states; i++) {
         const graph_state *st = &g->states[i];
-        if (st->owned || st->output == GRAPH_NONE || st->output == st->input) continue;
-        if (pl->root[st->output] == pl->root[st->input]) continue;   /* written in place */
+        if (st->owned || st->output == GRAPH_NONE || st->output == st->input)
+            continue;
+        if (pl->root[st->output] == pl->root[st->input])
+            continue; /* written in place */
         uint32_t producer = g->tensors[st->output].producer;
         if (producer == GRAPH_NONE) {
-            if (p->any_length) continue;
+            if (p->any_length)
+                continue;
             p->commits[p->n_commits++] = (plan_commit){st->output, i, 0};
             continue;
         }
         const graph_node *n = &g->nodes[producer];
-        if (n->op == OP_GATED_DELTA && n->a.state == i) continue;     /* the kernel updates the state itself */
+        if (n->op == OP_GATED_DELTA && n->a.state == i)
+            continue; /* the kernel updates the state itself */
         p->commits[p->n_commits++] = (plan_commit){st->output, i, n->scan};
     }
     return LITHE_OK;
@@ -255,7 +283,9 @@ static void alias_bound_states(planner *pl)
     const graph *g = pl->g;
     for (uint32_t i = 0; i < g->n_nodes; i++) {
         const graph_node *n = &g->nodes[i];
-        if (n->dead || n->op != OP_GATED_DELTA || n->a.state == GRAPH_NONE || n->n_outputs < 2 || n->outputs[1] == GRAPH_NONE) continue;
+        if (n->dead || n->op != OP_GATED_DELTA || n->a.state == GRAPH_NONE || n->n_outputs < 2 ||
+            n->outputs[1] == GRAPH_NONE)
+            continue;
         uint32_t in = g->states[n->a.state].input;
         pl->p->values[n->outputs[1]] = pl->p->values[in];
         pl->root[n->outputs[1]] = pl->root[in];
@@ -275,7 +305,8 @@ lithe_status plan_create(plan *p, const graph *g, bool any_length, lithe_error *
     pl.last_use = ARENA_ARRAY(g->arena, uint32_t, g->n_tensors + 1);
     for (int i = 0; i < 2; i++) {
         pl.spaces[i].free = ARENA_ARRAY(g->arena, free_range, g->n_tensors + 1);
-        if (!pl.spaces[i].free) return error_memory(err, g->n_tensors * sizeof(free_range), "the memory plan");
+        if (!pl.spaces[i].free)
+            return error_memory(err, g->n_tensors * sizeof(free_range), "the memory plan");
     }
     if (!p->values || !p->steps || !pl.all_rows || !pl.root || !pl.last_use)
         return error_memory(err, g->n_tensors * sizeof *p->values, "the plan");
@@ -285,13 +316,16 @@ lithe_status plan_create(plan *p, const graph *g, bool any_length, lithe_error *
     alias_bound_states(&pl);
     for (uint32_t i = 0; i < g->n_nodes; i++) {
         const graph_node *n = &g->nodes[i];
-        if (n->dead || alias_outputs(&pl, n)) continue;
+        if (n->dead || alias_outputs(&pl, n))
+            continue;
         p->steps[p->n_steps++] = (plan_step){.node = i, .tail = !pl.all_rows[i], .scan = n->scan};
     }
     lithe_status st = list_commits(&pl, err);
-    if (st) return st;
+    if (st)
+        return st;
     find_last_uses(&pl);
-    if ((st = place_outputs(&pl, err))) return st;
+    if ((st = place_outputs(&pl, err)))
+        return st;
     copy_places_to_aliases(&pl);
     p->arena_bytes = pl.spaces[0].end;
     p->tail_bytes = pl.spaces[1].end;

@@ -15,43 +15,43 @@
 #include "graph/graph.h"
 
 typedef enum plan_place {
-    PLAN_CONSTANT,   /* graph constant: one row for all */
+    PLAN_CONSTANT, /* graph constant: one row for all */
     PLAN_ARENA,
-    PLAN_INPUT,      /* bound by the caller: inputs[index], [n][elements] tightly packed at row_bytes of the graph input */
-    PLAN_STATE,      /* a state's own buffer (recurrent, or as exported): one for all rows */
-    PLAN_NOWHERE     /* absent input, owned state: no buffer */
+    PLAN_INPUT,  /* bound by the caller: inputs[index], [n][elements] tightly packed at row_bytes of the graph input */
+    PLAN_STATE,  /* a state's own buffer (recurrent, or as exported): one for all rows */
+    PLAN_NOWHERE /* absent input, owned state: no buffer */
 } plan_place;
 
 typedef struct plan_value {
     plan_place place;
-    uint32_t index;        /* PLAN_INPUT: graph input; PLAN_STATE: graph state */
-    uint64_t offset;       /* PLAN_ARENA: bytes for one row */
-    uint64_t row_bytes;    /* bytes of a row as stored (64-byte multiple in the arena; exact size for inputs and states) */
-    bool tail;             /* computed only for wanted rows: lives in the second arena */
+    uint32_t index;     /* PLAN_INPUT: graph input; PLAN_STATE: graph state */
+    uint64_t offset;    /* PLAN_ARENA: bytes for one row */
+    uint64_t row_bytes; /* bytes of a row as stored (64-byte multiple in the arena; exact size for inputs and states) */
+    bool tail;          /* computed only for wanted rows: lives in the second arena */
 } plan_value;
 
 typedef struct plan_step {
-    uint32_t node;         /* graph node */
+    uint32_t node; /* graph node */
     bool tail;
-    uint32_t scan;         /* consecutive steps with the same scan > 0 are run row by row */
+    uint32_t scan; /* consecutive steps with the same scan > 0 are run row by row */
 } plan_step;
 
 /* A state's new value that is computed beside the state: copied over it after each row (scan > 0) or at the end of the run. */
 typedef struct plan_commit {
-    uint32_t value;        /* graph tensor */
-    uint32_t state;        /* graph state */
+    uint32_t value; /* graph tensor */
+    uint32_t state; /* graph state */
     uint32_t scan;
 } plan_commit;
 
 typedef struct plan {
     const graph *graph;
-    plan_value *values;    /* one per graph tensor; RESHAPE outputs alias their inputs' place */
+    plan_value *values; /* one per graph tensor; RESHAPE outputs alias their inputs' place */
     plan_step *steps;
     uint32_t n_steps;
     plan_commit *commits;
     uint32_t n_commits;
-    uint64_t arena_bytes;  /* for one row, head values (see tail_bytes) */
-    uint64_t tail_bytes;   /* for one wanted row: tail values have a second arena behind the first */
+    uint64_t arena_bytes; /* for one row, head values (see tail_bytes) */
+    uint64_t tail_bytes;  /* for one wanted row: tail values have a second arena behind the first */
     bool any_length;
 } plan;
 

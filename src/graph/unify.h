@@ -12,27 +12,28 @@
 /* A number of the first signature that depends on the length: value + slope * (n - length). */
 typedef struct unify_number {
     uint32_t tensor;
-    uint32_t index;          /* dimension, or element of a constant */
+    uint32_t index; /* dimension, or element of a constant */
     bool constant;
     int64_t value, slope;
 } unify_number;
 
 typedef struct graph_family {
-    tflite_model *model;             /* borrowed */
+    tflite_model *model; /* borrowed */
     const tflite_signature *base;
-    tflite_subgraph subgraph;        /* of the first signature */
-    uint32_t length;                 /* its length */
+    tflite_subgraph subgraph; /* of the first signature */
+    uint32_t length;          /* its length */
     unify_number *numbers;
     uint32_t n_numbers, numbers_capacity;
-    char why_not[200];               /* not empty: the signatures cannot be unified, and this is why */
+    char why_not[200]; /* not empty: the signatures cannot be unified, and this is why */
 } graph_family;
 
 /* Compares the signatures `keys`. LITHE_OK also when they cannot be unified: see why_not. At least two different lengths are needed.
  * Memory comes from `a`. */
-lithe_status graph_unify(graph_family *f, tflite_model *m, const char *const *keys, uint32_t n_keys, arena *a, lithe_error *err);
+lithe_status graph_unify(graph_family *f, tflite_model *m, const char *const *keys, uint32_t n_keys, arena *a,
+                         lithe_error *err);
 
 /* The graph for n tokens, as graph_import makes it. `a` may be another arena than the family's. */
-lithe_status graph_import_length(graph *g, const graph_family *f, uint32_t n, const graph_state_hint *hints, uint32_t n_hints, arena *a,
-                                 lithe_error *err);
+lithe_status graph_import_length(graph *g, const graph_family *f, uint32_t n, const graph_state_hint *hints,
+                                 uint32_t n_hints, arena *a, lithe_error *err);
 
 #endif

@@ -55,8 +55,8 @@ typedef struct jinja_limits {
 
 typedef struct jinja_options {
     jinja_limits limits;
-    const int64_t *now;     /* seconds since 1970 for strftime_now; NULL: the clock */
-    int32_t utc_offset;     /* added to it, in seconds */
+    const int64_t *now; /* seconds since 1970 for strftime_now; NULL: the clock */
+    int32_t utc_offset; /* added to it, in seconds */
 } jinja_options;
 
 /* LITHE_E_FORMAT for what jinja2 would not compile, LITHE_E_UNSUPPORTED for include, import and extends. `fault` and `err` may be

@@ -6,15 +6,15 @@
 #include "base/error.h"
 
 typedef struct bpe_symbol {
-    uint32_t start, length;   /* in the text; length 0: merged away */
-    int32_t id;               /* piece, or BPE_NO_PIECE, BPE_FROZEN */
-    int32_t prev, next;       /* neighbours, -1 at the ends */
+    uint32_t start, length; /* in the text; length 0: merged away */
+    int32_t id;             /* piece, or BPE_NO_PIECE, BPE_FROZEN */
+    int32_t prev, next;     /* neighbours, -1 at the ends */
 } bpe_symbol;
 enum { BPE_NO_PIECE = -1, BPE_FROZEN = -2 };
 
 typedef struct bpe_entry {
-    uint64_t key;             /* rank << 32 | index of the left symbol */
-    uint32_t length;          /* of the merged symbol: tells whether the entry is stale */
+    uint64_t key;    /* rank << 32 | index of the left symbol */
+    uint32_t length; /* of the merged symbol: tells whether the entry is stale */
     int32_t id;
 } bpe_entry;
 

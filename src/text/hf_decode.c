@@ -33,7 +33,8 @@ static lithe_status read_replace(const hf_reader *r, json_ref part, const hf_pat
 {
     s->kind = HF_DEC_REPLACE;
     lithe_status st = hf_read_pattern(r, part, at, &s->pattern);
-    if (!st && s->pattern.literal.data && !s->pattern.literal.size) st = hf_unsupported(r, at, "replacing an empty string");
+    if (!st && s->pattern.literal.data && !s->pattern.literal.size)
+        st = hf_unsupported(r, at, "replacing an empty string");
     return st ? st : hf_read_string(r, part, at, "content", &s->content);
 }
 
@@ -41,7 +42,8 @@ static lithe_status read_strip(const hf_reader *r, json_ref part, const hf_path 
 {
     s->kind = HF_DEC_STRIP;
     lithe_status st = hf_read_char(r, part, at, "content", &s->content);
-    if (!st) st = hf_read_count(r, part, at, "start", &s->start);
+    if (!st)
+        st = hf_read_count(r, part, at, "start", &s->start);
     return st ? st : hf_read_count(r, part, at, "stop", &s->stop);
 }
 
@@ -73,17 +75,24 @@ typedef struct dec_name {
     lithe_status (*read)(const hf_reader *r, json_ref part, const hf_path *at, hf_dec_step *s);
 } dec_name;
 static const dec_name names[] = {
-    {"ByteLevel", read_byte_level}, {"ByteFallback", read_byte_fallback}, {"Fuse", read_fuse},
-    {"Replace", read_replace},      {"Strip", read_strip},                {"Metaspace", read_metaspace},
-    {"WordPiece", read_wordpiece},  {"BPEDecoder", read_bpe},
+    {"ByteLevel", read_byte_level},
+    {"ByteFallback", read_byte_fallback},
+    {"Fuse", read_fuse},
+    {"Replace", read_replace},
+    {"Strip", read_strip},
+    {"Metaspace", read_metaspace},
+    {"WordPiece", read_wordpiece},
+    {"BPEDecoder", read_bpe},
 };
 
 /* Puts a step where it acts. Behind the point where all text is one string only stripping its ends can be done piece by piece. */
 static lithe_status place(hf_decoder *d, const hf_reader *r, const hf_path *at, const hf_dec_step *s)
 {
-    if (d->word_end.size) return hf_unsupported(r, at, "a decoder behind BPEDecoder");
+    if (d->word_end.size)
+        return hf_unsupported(r, at, "a decoder behind BPEDecoder");
     if (s->kind == HF_DEC_BPE) {
-        if (d->n || d->fused || d->byte_level) return hf_unsupported(r, at, "BPEDecoder behind another");
+        if (d->n || d->fused || d->byte_level)
+            return hf_unsupported(r, at, "BPEDecoder behind another");
         d->word_end = s->content;
         return LITHE_OK;
     }
@@ -91,7 +100,8 @@ static lithe_status place(hf_decoder *d, const hf_reader *r, const hf_path *at, 
         d->fused = true;
         return LITHE_OK;
     }
-    if (d->byte_level || (d->fused && (s->kind != HF_DEC_STRIP || d->strip.size))) return hf_unsupported(r, at, "this decoder behind Fuse or ByteLevel");
+    if (d->byte_level || (d->fused && (s->kind != HF_DEC_STRIP || d->strip.size)))
+        return hf_unsupported(r, at, "this decoder behind Fuse or ByteLevel");
     if (d->fused) {
         d->strip = s->content;
         d->strip_start = s->start;
@@ -99,15 +109,19 @@ static lithe_status place(hf_decoder *d, const hf_reader *r, const hf_path *at, 
         return LITHE_OK;
     }
     if (s->kind == HF_DEC_BYTE_LEVEL) {
-        if (d->byte_fallback_at < d->n) return hf_unsupported(r, at, "ByteLevel behind ByteFallback");
+        if (d->byte_fallback_at < d->n)
+            return hf_unsupported(r, at, "ByteLevel behind ByteFallback");
         d->byte_level = true;
         return LITHE_OK;
     }
-    if (s->kind == HF_DEC_BYTE_FALLBACK && d->byte_fallback_at < d->n) return hf_unsupported(r, at, "a second ByteFallback");
-    if (d->n == HF_MAX_STEPS) return hf_unsupported(r, at, "a sequence of so many decoders");
+    if (s->kind == HF_DEC_BYTE_FALLBACK && d->byte_fallback_at < d->n)
+        return hf_unsupported(r, at, "a second ByteFallback");
+    if (d->n == HF_MAX_STEPS)
+        return hf_unsupported(r, at, "a sequence of so many decoders");
     size_t none = d->byte_fallback_at == d->n;
     d->steps[d->n++] = *s;
-    if (none && s->kind != HF_DEC_BYTE_FALLBACK) d->byte_fallback_at = d->n;
+    if (none && s->kind != HF_DEC_BYTE_FALLBACK)
+        d->byte_fallback_at = d->n;
     return LITHE_OK;
 }
 
@@ -116,11 +130,14 @@ static lithe_status read_step(void *user, const hf_reader *r, json_ref part, con
     hf_decoder *d = user;
     hf_dec_step s = {0};
     for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
-        if (strcmp(names[i].type, type) != 0) continue;
+        if (strcmp(names[i].type, type) != 0)
+            continue;
         lithe_status st = names[i].read(r, part, at, &s);
         size_t before = d->n;
-        if (!st) st = place(d, r, at, &s);
-        if (d->n == before) hf_pattern_fini(&s.pattern);
+        if (!st)
+            st = place(d, r, at, &s);
+        if (d->n == before)
+            hf_pattern_fini(&s.pattern);
         return st;
     }
     char what[80];
@@ -137,25 +154,31 @@ lithe_status hf_decoder_read(hf_decoder *d, const hf_reader *r, json_ref part)
 
 void hf_decoder_fini(hf_decoder *d)
 {
-    for (size_t i = 0; i < d->n; i++) hf_pattern_fini(&d->steps[i].pattern);
+    for (size_t i = 0; i < d->n; i++)
+        hf_pattern_fini(&d->steps[i].pattern);
     d->n = 0;
 }
 
 /* ---- steps on one token */
 
-static bool starts_with(bytes text, size_t at, bytes what) { return text.size - at >= what.size && memcmp(text.data + at, what.data, what.size) == 0; }
+static bool starts_with(bytes text, size_t at, bytes what)
+{
+    return text.size - at >= what.size && memcmp(text.data + at, what.data, what.size) == 0;
+}
 
 static void replace_token(const hf_dec_step *s, bytes token, buffer *out)
 {
     size_t at = 0, plain = 0, start, end;
     bool found = true;
     /* A pattern that exceeds its limits on one token leaves the rest of it as it is. */
-    while (at <= token.size && hf_pattern_find(&s->pattern, token, at, &found, &start, &end, NULL) == LITHE_OK && found) {
+    while (at <= token.size && hf_pattern_find(&s->pattern, token, at, &found, &start, &end, NULL) == LITHE_OK &&
+           found) {
         buffer_append(out, token.data + plain, start - plain);
         buffer_append(out, s->content.data, s->content.size);
         plain = end;
         at = end + (end == start);
-        while (at < token.size && (token.data[at] & 0xc0) == 0x80) at++;
+        while (at < token.size && (token.data[at] & 0xc0) == 0x80)
+            at++;
     }
     buffer_append(out, token.data + plain, token.size - plain);
 }
@@ -163,8 +186,11 @@ static void replace_token(const hf_dec_step *s, bytes token, buffer *out)
 static bytes strip_token(const hf_dec_step *s, bytes token)
 {
     size_t from = 0, to = token.size;
-    for (size_t i = 0; i < s->start && starts_with(token, from, s->content); i++) from += s->content.size;
-    for (size_t i = 0; i < s->stop && to - from >= s->content.size && starts_with(token, to - s->content.size, s->content); i++) to -= s->content.size;
+    for (size_t i = 0; i < s->start && starts_with(token, from, s->content); i++)
+        from += s->content.size;
+    for (size_t i = 0;
+         i < s->stop && to - from >= s->content.size && starts_with(token, to - s->content.size, s->content); i++)
+        to -= s->content.size;
     return (bytes){token.data + from, to - from};
 }
 
@@ -177,7 +203,8 @@ static void metaspace_token(const hf_dec_step *s, bytes token, bool first, buffe
             continue;
         }
         buffer_append(out, token.data + plain, i - plain);
-        if (!first || !s->strips_first) buffer_append(out, " ", 1);
+        if (!first || !s->strips_first)
+            buffer_append(out, " ", 1);
         i += s->content.size;
         plain = i;
     }
@@ -205,23 +232,28 @@ typedef struct tidying {
 } tidying;
 /* Done one behind the other to each token, as the original does. */
 static const tidying tidyings[] = {
-    {" .", "."},   {" ?", "?"},   {" !", "!"},             {" ,", ","},   {" ' ", "'"},  {" n't", "n't"},
+    {" .", "."},   {" ?", "?"},           {" !", "!"},   {" ,", ","},     {" ' ", "'"},    {" n't", "n't"},
     {" 'm", "'m"}, {" do not", " don't"}, {" 's", "'s"}, {" 've", "'ve"}, {" 're", "'re"},
 };
 
-static bytes literal(const char *s) { return (bytes){(const uint8_t *)s, strlen(s)}; }
+static bytes literal(const char *s)
+{
+    return (bytes){(const uint8_t *)s, strlen(s)};
+}
 
 static void wordpiece_token(const hf_dec_step *s, bytes token, bool first, buffer *out)
 {
     buffer work[2] = {0};
     bool marked = !first && starts_with(token, 0, s->content);
-    if (!first && !marked) buffer_append(&work[0], " ", 1);
+    if (!first && !marked)
+        buffer_append(&work[0], " ", 1);
     size_t mark = marked ? s->content.size : 0;
     buffer_append(&work[0], token.data + mark, token.size - mark);
     int at = 0;
     for (size_t i = 0; s->cleanup && i < sizeof tidyings / sizeof *tidyings; i++) {
         bytes from = literal(tidyings[i].from);
-        if (work[at].size < from.size) continue;
+        if (work[at].size < from.size)
+            continue;
         work[!at].size = 0;
         replace_all((bytes){work[at].data, work[at].size}, from, literal(tidyings[i].to), &work[!at]);
         at = !at;
@@ -248,7 +280,8 @@ static bytes run_steps(const hf_decoder *d, size_t from, size_t to, bytes token,
             continue;
         }
         next->size = 0;
-        if (s->kind == HF_DEC_REPLACE) replace_token(s, token, next);
+        if (s->kind == HF_DEC_REPLACE)
+            replace_token(s, token, next);
         if (s->kind == HF_DEC_METASPACE) {
             metaspace_token(s, token, !*any_token, next);
             *any_token = true;
@@ -263,12 +296,16 @@ static bytes run_steps(const hf_decoder *d, size_t from, size_t to, bytes token,
     return token;
 }
 
-static int hex_digit(uint8_t c) { return c >= '0' && c <= '9' ? c - '0' : (c | 32) >= 'a' && (c | 32) <= 'f' ? (c | 32) - 'a' + 10 : -1; }
+static int hex_digit(uint8_t c)
+{
+    return c >= '0' && c <= '9' ? c - '0' : (c | 32) >= 'a' && (c | 32) <= 'f' ? (c | 32) - 'a' + 10 : -1;
+}
 
 /* The byte of "<0x0A>", as the original reads it: either case, and a sign before one digit. */
 static int fallback_byte(bytes t)
 {
-    if (t.size != 6 || memcmp(t.data, "<0x", 3) != 0 || t.data[5] != '>') return -1;
+    if (t.size != 6 || memcmp(t.data, "<0x", 3) != 0 || t.data[5] != '>')
+        return -1;
     int high = t.data[3] == '+' ? 0 : hex_digit(t.data[3]), low = hex_digit(t.data[4]);
     return high < 0 || low < 0 ? -1 : high * 16 + low;
 }
@@ -293,7 +330,8 @@ static void append_bytes_of(bytes token, buffer *out)
 static bytes spelling(const hf_tokenizer *t, int32_t id)
 {
     bytes piece = vocab_piece(&t->base.vocab, (uint32_t)id);
-    if (!(t->special[id] & HF_RESPELLED)) return piece;
+    if (!(t->special[id] & HF_RESPELLED))
+        return piece;
     int32_t added = prefix_set_find(&t->added_exact, piece);
     return added >= 0 ? t->added[added].spelled : piece;
 }
@@ -310,10 +348,14 @@ void hf_token_text(const tokenizer *t, int32_t id, buffer *out)
         uint8_t b = (uint8_t)byte;
         buffer_append(out, &b, 1);
     } else {
-        if (d->byte_fallback_at < d->n) token = run_steps(d, d->byte_fallback_at + 1, d->n, token, &any, &w);
-        if (d->byte_level) append_bytes_of(token, out);
-        else if (d->word_end.size) replace_all(token, d->word_end, literal(" "), out);
-        else buffer_append(out, token.data, token.size);
+        if (d->byte_fallback_at < d->n)
+            token = run_steps(d, d->byte_fallback_at + 1, d->n, token, &any, &w);
+        if (d->byte_level)
+            append_bytes_of(token, out);
+        else if (d->word_end.size)
+            replace_all(token, d->word_end, literal(" "), out);
+        else
+            buffer_append(out, token.data, token.size);
     }
     buffer_fini(&w.a);
     buffer_fini(&w.b);
@@ -325,11 +367,13 @@ void hf_token_text(const tokenizer *t, int32_t id, buffer *out)
 static void append_fused(token_stream *s, const hf_decoder *d, bytes text)
 {
     size_t at = 0;
-    while (d->strip.size && s->at_start && s->stripped < d->strip_start && starts_with(text, at, d->strip) && text.size > at) {
+    while (d->strip.size && s->at_start && s->stripped < d->strip_start && starts_with(text, at, d->strip) &&
+           text.size > at) {
         at += d->strip.size;
         s->stripped++;
     }
-    if (at == text.size) return;
+    if (at == text.size)
+        return;
     s->at_start = false;
     size_t end = text.size, trailing = 0;
     while (d->strip_stop && end - at >= d->strip.size && starts_with(text, end - d->strip.size, d->strip)) {
@@ -337,7 +381,8 @@ static void append_fused(token_stream *s, const hf_decoder *d, bytes text)
         trailing++;
     }
     if (end > at) {
-        for (; s->trailing; s->trailing--) buffer_append(&s->out, d->strip.data, d->strip.size);
+        for (; s->trailing; s->trailing--)
+            buffer_append(&s->out, d->strip.data, d->strip.size);
         buffer_append(&s->out, text.data + at, end - at);
     }
     s->trailing += trailing;
@@ -345,8 +390,10 @@ static void append_fused(token_stream *s, const hf_decoder *d, bytes text)
 
 static void append_token(token_stream *s, const hf_decoder *d, bytes token, token_work *w)
 {
-    if (d->byte_fallback_at < d->n) token = run_steps(d, d->byte_fallback_at + 1, d->n, token, &s->any_token, w);
-    if (!d->present && s->any_token) buffer_append(&s->out, " ", 1);
+    if (d->byte_fallback_at < d->n)
+        token = run_steps(d, d->byte_fallback_at + 1, d->n, token, &s->any_token, w);
+    if (!d->present && s->any_token)
+        buffer_append(&s->out, " ", 1);
     s->any_token = true;
     if (d->byte_level) {
         append_bytes_of(token, &s->held);
@@ -360,21 +407,28 @@ static void append_token(token_stream *s, const hf_decoder *d, bytes token, toke
 static void release_run(token_stream *s, const hf_decoder *d, token_work *w)
 {
     buffer run = s->held;
-    if (!run.size || d->byte_level) return;
-    if (utf8_valid(run.data, run.size)) append_token(s, d, (bytes){run.data, run.size}, w);
+    if (!run.size || d->byte_level)
+        return;
+    if (utf8_valid(run.data, run.size))
+        append_token(s, d, (bytes){run.data, run.size}, w);
     else
-        for (size_t i = 0; i < run.size; i++) append_token(s, d, (bytes){(const uint8_t *)REPLACEMENT, 3}, w);
+        for (size_t i = 0; i < run.size; i++)
+            append_token(s, d, (bytes){(const uint8_t *)REPLACEMENT, 3}, w);
     s->held.size = 0;
 }
 
-void hf_stream_begin(const tokenizer *t, token_stream *s) { (void)t, (void)s; }
+void hf_stream_begin(const tokenizer *t, token_stream *s)
+{
+    (void)t, (void)s;
+}
 
 void hf_stream_push(token_stream *s, int32_t id)
 {
     const hf_tokenizer *t = (const hf_tokenizer *)s->tokenizer;
     const hf_decoder *d = &t->decoder;
-    if (!s->special && t->special[id] == HF_SPECIAL) return;   /* the original compares spellings, so a respelled one stays */
-    if (d->word_end.size) {   /* what a word's end becomes depends on whether another token follows */
+    if (!s->special && t->special[id] == HF_SPECIAL)
+        return;             /* the original compares spellings, so a respelled one stays */
+    if (d->word_end.size) { /* what a word's end becomes depends on whether another token follows */
         replace_all((bytes){s->held.data, s->held.size}, d->word_end, literal(" "), &s->out);
         bytes piece = spelling(t, id);
         s->held.size = 0;
@@ -394,7 +448,8 @@ void hf_stream_push(token_stream *s, int32_t id)
         buffer_fini(&run.b);
         append_token(s, d, token, &w);
     }
-    if (buffer_failed(&w.a) || buffer_failed(&w.b)) s->out.failed = true;
+    if (buffer_failed(&w.a) || buffer_failed(&w.b))
+        s->out.failed = true;
     buffer_fini(&w.a);
     buffer_fini(&w.b);
 }
@@ -408,8 +463,10 @@ void hf_stream_end(token_stream *s)
         s->held.size = 0;
     }
     release_run(s, d, &w);
-    if (d->byte_level) stream_release_utf8(s, true);
-    for (size_t i = d->strip_stop; i < s->trailing; i++) buffer_append(&s->out, d->strip.data, d->strip.size);
+    if (d->byte_level)
+        stream_release_utf8(s, true);
+    for (size_t i = d->strip_stop; i < s->trailing; i++)
+        buffer_append(&s->out, d->strip.data, d->strip.size);
     s->trailing = 0;
     buffer_fini(&w.a);
     buffer_fini(&w.b);

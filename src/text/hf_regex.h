@@ -13,6 +13,7 @@ lithe_status hf_regex_compile(hf_regex **out, bytes pattern, char problem[160], 
 void hf_regex_free(hf_regex *re);
 size_t hf_regex_memory(const hf_regex *re);
 /* The next match at or after `from` in well-formed text. Any thread. LITHE_E_TOKENIZER if the limits are exceeded. */
-lithe_status hf_regex_find(const hf_regex *re, bytes text, size_t from, bool *found, size_t *start, size_t *end, lithe_error *err);
+lithe_status hf_regex_find(const hf_regex *re, bytes text, size_t from, bool *found, size_t *start, size_t *end,
+                           lithe_error *err);
 
 #endif

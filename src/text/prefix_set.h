@@ -10,10 +10,10 @@
 enum { PREFIX_SET_MAX_BYTES = 1024 };
 
 typedef struct prefix_set {
-    uint32_t root[256];   /* node after the first byte, 0: none */
-    uint64_t *edges;      /* (node << 8 | byte) << 32 | next node; 0: empty */
+    uint32_t root[256]; /* node after the first byte, 0: none */
+    uint64_t *edges;    /* (node << 8 | byte) << 32 | next node; 0: empty */
     size_t edge_mask, n_edges;
-    int32_t *values;      /* [n_nodes] number of the member that ends here, -1 */
+    int32_t *values; /* [n_nodes] number of the member that ends here, -1 */
     uint32_t n_nodes, capacity;
     uint32_t n_members;
 } prefix_set;

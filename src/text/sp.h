@@ -11,9 +11,9 @@ enum sp_type { SP_NORMAL = 1, SP_UNKNOWN = 2, SP_CONTROL = 3, SP_USER_DEFINED = 
 
 /* The normaliser's rules: a double-array trie from strings to offsets of zero-terminated replacements. */
 typedef struct sp_charsmap {
-    const uint8_t *units;       /* 4 bytes each, not aligned; NULL: no rules */
+    const uint8_t *units; /* 4 bytes each, not aligned; NULL: no rules */
     uint32_t n_units;
-    bytes replacements;         /* ends in a 0 */
+    bytes replacements; /* ends in a 0 */
 } sp_charsmap;
 
 typedef struct sp_spec {
@@ -24,22 +24,22 @@ typedef struct sp_spec {
 typedef struct sp_model {
     tokenizer base;
     bool unigram;
-    vocab_index pieces;         /* normal, user-defined and unused ones: what text is made of */
-    vocab_index reserved;       /* control, unknown and byte pieces */
-    prefix_set user_defined;    /* kept whole wherever they appear */
+    vocab_index pieces;      /* normal, user-defined and unused ones: what text is made of */
+    vocab_index reserved;    /* control, unknown and byte pieces */
+    prefix_set user_defined; /* kept whole wherever they appear */
     prefix_set controls;
-    uint8_t *types;             /* [n] enum sp_type */
+    uint8_t *types; /* [n] enum sp_type */
     union {
-        uint32_t *ranks;        /* [n] BPE: smaller merges first */
-        float *scores;          /* [n] unigram: log probabilities */
+        uint32_t *ranks; /* [n] BPE: smaller merges first */
+        float *scores;   /* [n] unigram: log probabilities */
     };
     float min_score, max_score; /* over normal pieces */
     size_t max_piece;           /* bytes of the longest piece that text is made of */
     int32_t unknown;
-    int32_t byte_ids[256];      /* used if byte_fallback */
+    int32_t byte_ids[256]; /* used if byte_fallback */
     bool byte_fallback;
     bool has_unused;
-    bool words_apart;           /* no piece has a space symbol behind another character: words can be merged one by one */
+    bool words_apart; /* no piece has a space symbol behind another character: words can be merged one by one */
     bytes unknown_surface;
     sp_spec spec;
     sp_charsmap charsmap;
@@ -56,7 +56,8 @@ lithe_status sp_normalize(const sp_model *m, bytes text, buffer *out, lithe_erro
 lithe_status sp_bpe_encode(const sp_model *m, bytes normalized, token_list *out, lithe_error *err);
 lithe_status sp_unigram_encode(const sp_model *m, bytes normalized, token_list *out, lithe_error *err);
 /* Appends the ids of one piece; an unknown one becomes bytes, or one unknown token for a run of them. */
-lithe_status sp_emit(const sp_model *m, bytes piece, int32_t id, bool *after_unknown, token_list *out, lithe_error *err);
+lithe_status sp_emit(const sp_model *m, bytes piece, int32_t id, bool *after_unknown, token_list *out,
+                     lithe_error *err);
 
 /* Bytes of the character at the start of text[0 .. n), n > 0, by its first byte: pieces and rules may hold ill-formed text. */
 static inline size_t utf8_length(const uint8_t *text, size_t n)

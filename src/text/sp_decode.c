@@ -9,7 +9,8 @@ static void append_surface(bytes piece, buffer *out)
 {
     size_t plain = 0;
     for (size_t i = 0; i + 3 <= piece.size; i++) {
-        if (!is_space_symbol(piece.data + i, piece.size - i)) continue;
+        if (!is_space_symbol(piece.data + i, piece.size - i))
+            continue;
         buffer_append(out, piece.data + plain, i - plain);
         buffer_append(out, " ", 1);
         plain = i + 3;
@@ -42,7 +43,7 @@ static void release_bytes(token_stream *s, bool end)
         if (utf8_next(held->data + at, held->size - at, &c, &used)) {
             buffer_append(&s->out, held->data + at, used);
         } else if (!end && used == held->size - at && utf8_complete_prefix(held->data + at, used) == 0) {
-            break;   /* may still become a character */
+            break; /* may still become a character */
         } else {
             buffer_append(&s->out, REPLACEMENT, 3);
             used = 1;
@@ -50,14 +51,16 @@ static void release_bytes(token_stream *s, bool end)
         s->at_start = false;
         at += used;
     }
-    if (at && at < held->size) memmove(held->data, held->data + at, held->size - at);
+    if (at && at < held->size)
+        memmove(held->data, held->data + at, held->size - at);
     held->size -= at;
 }
 
 void sp_stream_begin(const tokenizer *t, token_stream *s)
 {
     const sp_model *m = (const sp_model *)t;
-    if (!m->spec.add_dummy_prefix && !m->spec.remove_extra_whitespaces) s->at_start = false;
+    if (!m->spec.add_dummy_prefix && !m->spec.remove_extra_whitespaces)
+        s->at_start = false;
 }
 
 void sp_stream_push(token_stream *s, int32_t id)
@@ -72,15 +75,22 @@ void sp_stream_push(token_stream *s, int32_t id)
     }
     release_bytes(s, true);
     if (m->types[id] == SP_CONTROL) {
-        if (s->special) buffer_append(&s->out, piece.data, piece.size);
+        if (s->special)
+            buffer_append(&s->out, piece.data, piece.size);
         return;
     }
     size_t before = s->out.size;
     bool stripped = s->at_start && id != m->unknown && is_space_symbol(piece.data, piece.size);
-    if (stripped) append_surface((bytes){piece.data + 3, piece.size - 3}, &s->out);
-    else sp_token_text(s->tokenizer, id, &s->out);
+    if (stripped)
+        append_surface((bytes){piece.data + 3, piece.size - 3}, &s->out);
+    else
+        sp_token_text(s->tokenizer, id, &s->out);
     /* One leading space goes; all of them where extra spaces are removed. */
-    if ((stripped && !m->spec.remove_extra_whitespaces) || s->out.size > before) s->at_start = false;
+    if ((stripped && !m->spec.remove_extra_whitespaces) || s->out.size > before)
+        s->at_start = false;
 }
 
-void sp_stream_end(token_stream *s) { release_bytes(s, true); }
+void sp_stream_end(token_stream *s)
+{
+    release_bytes(s, true);
+}

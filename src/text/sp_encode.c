@@ -6,7 +6,8 @@
 static lithe_status emit_bytes(const sp_model *m, bytes piece, token_list *out, lithe_error *err)
 {
     lithe_status st = LITHE_OK;
-    for (size_t i = 0; i < piece.size && !st; i++) st = token_list_push(out, m->byte_ids[piece.data[i]], err);
+    for (size_t i = 0; i < piece.size && !st; i++)
+        st = token_list_push(out, m->byte_ids[piece.data[i]], err);
     return st;
 }
 
@@ -14,28 +15,35 @@ lithe_status sp_emit(const sp_model *m, bytes piece, int32_t id, bool *after_unk
 {
     bool unknown = id < 0 || id == m->unknown, again = unknown && *after_unknown;
     *after_unknown = unknown;
-    if (!unknown) return token_list_push(out, id, err);
-    if (m->byte_fallback) return emit_bytes(m, piece, out, err);
+    if (!unknown)
+        return token_list_push(out, id, err);
+    if (m->byte_fallback)
+        return emit_bytes(m, piece, out, err);
     return again ? LITHE_OK : token_list_push(out, m->unknown, err);
 }
 
 typedef struct merge_context {
     const sp_model *model;
     bytes text;
-    uint32_t *left_length;   /* [n pieces] of unused pieces: how the last candidate for one was split; NULL if there are none */
+    uint32_t *
+        left_length; /* [n pieces] of unused pieces: how the last candidate for one was split; NULL if there are none */
 } merge_context;
 
 static bool pair_of(void *user, const bpe_symbol *left, const bpe_symbol *right, uint32_t *rank, int32_t *id)
 {
     const merge_context *c = user;
     const sp_model *m = c->model;
-    if (left->id == BPE_FROZEN || right->id == BPE_FROZEN) return false;
+    if (left->id == BPE_FROZEN || right->id == BPE_FROZEN)
+        return false;
     size_t n = (size_t)left->length + right->length;
-    if (n > m->max_piece) return false;
+    if (n > m->max_piece)
+        return false;
     *id = vocab_index_find(&m->pieces, &m->base.vocab, (bytes){c->text.data + left->start, n});
-    if (*id < 0) return false;
+    if (*id < 0)
+        return false;
     *rank = m->ranks[*id];
-    if (c->left_length && m->types[*id] == SP_UNUSED) c->left_length[*id] = left->length;
+    if (c->left_length && m->types[*id] == SP_UNUSED)
+        c->left_length[*id] = left->length;
     return true;
 }
 
@@ -46,12 +54,14 @@ static int32_t piece_id(const sp_model *m, bytes piece)
 }
 
 /* An unused piece only helps merging: what it was merged from is written instead, to any depth. */
-static lithe_status emit_parts(const merge_context *c, bytes piece, bool *after_unknown, token_list *out, lithe_error *err)
+static lithe_status emit_parts(const merge_context *c, bytes piece, bool *after_unknown, token_list *out,
+                               lithe_error *err)
 {
     const sp_model *m = c->model;
     size_t n_open = 0, capacity = 16;
-    uint32_t *ends = malloc(capacity * sizeof *ends);   /* a stack: parts still to write, the leftmost on top */
-    if (!ends) return error_memory(err, capacity * sizeof *ends, "tokenizing");
+    uint32_t *ends = malloc(capacity * sizeof *ends); /* a stack: parts still to write, the leftmost on top */
+    if (!ends)
+        return error_memory(err, capacity * sizeof *ends, "tokenizing");
     ends[n_open++] = (uint32_t)piece.size;
     uint32_t at = 0;
     lithe_status st = LITHE_OK;
@@ -79,14 +89,17 @@ static lithe_status emit_parts(const merge_context *c, bytes piece, bool *after_
     return st;
 }
 
-static lithe_status merge_and_emit(merge_context *c, bpe_work *w, bool *after_unknown, token_list *out, lithe_error *err)
+static lithe_status merge_and_emit(merge_context *c, bpe_work *w, bool *after_unknown, token_list *out,
+                                   lithe_error *err)
 {
     lithe_status st = bpe_merge(w, pair_of, c, err);
     for (int32_t i = w->n ? 0 : -1; i >= 0 && !st; i = w->symbols[i].next) {
         bytes piece = {c->text.data + w->symbols[i].start, w->symbols[i].length};
         int32_t id = piece_id(c->model, piece);
-        if (c->left_length && id >= 0 && c->model->types[id] == SP_UNUSED) st = emit_parts(c, piece, after_unknown, out, err);
-        else st = sp_emit(c->model, piece, id, after_unknown, out, err);
+        if (c->left_length && id >= 0 && c->model->types[id] == SP_UNUSED)
+            st = emit_parts(c, piece, after_unknown, out, err);
+        else
+            st = sp_emit(c->model, piece, id, after_unknown, out, err);
     }
     return st;
 }
@@ -101,9 +114,11 @@ static lithe_status collect(const sp_model *m, bytes text, size_t *at, bpe_work 
         const uint8_t *p = text.data + *at;
         size_t left = text.size - *at, length;
         bool space = is_space_symbol(p, left);
-        if (space && after_other && m->words_apart) break;
+        if (space && after_other && m->words_apart)
+            break;
         bool frozen = prefix_set_longest(&m->user_defined, p, left, &length) >= 0;
-        if (!frozen) length = utf8_length(p, left);
+        if (!frozen)
+            length = utf8_length(p, left);
         st = bpe_add(w, (uint32_t)*at, (uint32_t)length, frozen ? BPE_FROZEN : BPE_NO_PIECE, err);
         *at += length;
         after_other = !space || frozen;
@@ -113,7 +128,7 @@ static lithe_status collect(const sp_model *m, bytes text, size_t *at, bpe_work 
 
 /* Words come again: where one was met before in this text, and its ids in the output. */
 typedef struct seen_word {
-    uint32_t start, length, id, n_ids;   /* length 0: an empty slot */
+    uint32_t start, length, id, n_ids; /* length 0: an empty slot */
 } seen_word;
 enum { N_SEEN = 512, LONGEST_SEEN = 64 };
 
@@ -130,7 +145,8 @@ static bool is_seen(const seen_word *s, bytes text, size_t start, size_t end)
 static lithe_status repeat_ids(const seen_word *s, size_t first, token_list *out, lithe_error *err)
 {
     lithe_status st = LITHE_OK;
-    for (size_t i = 0; i < s->n_ids && !st; i++) st = token_list_push(out, out->ids[first + s->id + i], err);
+    for (size_t i = 0; i < s->n_ids && !st; i++)
+        st = token_list_push(out, out->ids[first + s->id + i], err);
     return st;
 }
 
@@ -144,7 +160,8 @@ static lithe_status encode_words(merge_context *c, bpe_work *w, token_list *out,
     lithe_status st = LITHE_OK;
     for (size_t at = 0, start = 0; at < text.size && !st; start = at) {
         st = collect(c->model, text, &at, w, err);
-        if (st) break;
+        if (st)
+            break;
         seen_word *s = at - start <= LONGEST_SEEN && !after_unknown ? slot_of(seen, text, start, at) : NULL;
         if (s && is_seen(s, text, start, at)) {
             st = repeat_ids(s, first, out, err);
@@ -152,7 +169,9 @@ static lithe_status encode_words(merge_context *c, bpe_work *w, token_list *out,
         }
         size_t before = out->n;
         st = merge_and_emit(c, w, &after_unknown, out, err);
-        if (s && !after_unknown) *s = (seen_word){(uint32_t)start, (uint32_t)(at - start), (uint32_t)(before - first), (uint32_t)(out->n - before)};
+        if (s && !after_unknown)
+            *s = (seen_word){(uint32_t)start, (uint32_t)(at - start), (uint32_t)(before - first),
+                             (uint32_t)(out->n - before)};
     }
     return st;
 }
@@ -162,7 +181,8 @@ lithe_status sp_bpe_encode(const sp_model *m, bytes normalized, token_list *out,
     merge_context c = {m, normalized, NULL};
     if (m->has_unused) {
         c.left_length = calloc(m->base.vocab.n, sizeof *c.left_length);
-        if (!c.left_length) return error_memory(err, m->base.vocab.n * sizeof *c.left_length, "tokenizing");
+        if (!c.left_length)
+            return error_memory(err, m->base.vocab.n * sizeof *c.left_length, "tokenizing");
     }
     bpe_work w = {0};
     lithe_status st = encode_words(&c, &w, out, err);
@@ -173,11 +193,13 @@ lithe_status sp_bpe_encode(const sp_model *m, bytes normalized, token_list *out,
 
 static lithe_status encode_plain(const sp_model *m, bytes text, buffer *scratch, token_list *out, lithe_error *err)
 {
-    if (!text.size) return LITHE_OK;
+    if (!text.size)
+        return LITHE_OK;
     scratch->size = 0;
     lithe_status st = sp_normalize(m, text, scratch, err);
     bytes normalized = {scratch->data, scratch->size};
-    if (st || !normalized.size) return st;
+    if (st || !normalized.size)
+        return st;
     return m->unigram ? sp_unigram_encode(m, normalized, out, err) : sp_bpe_encode(m, normalized, out, err);
 }
 
@@ -191,12 +213,15 @@ lithe_status sp_encode(const tokenizer *t, bytes text, bool special, token_list 
     while (special && !st) {
         int32_t id;
         size_t length, found = prefix_set_search(&m->controls, text, at, &id, &length);
-        if (found == text.size) break;
+        if (found == text.size)
+            break;
         st = encode_plain(m, (bytes){text.data + at, found - at}, &scratch, out, err);
-        if (!st) st = token_list_push(out, id, err);
+        if (!st)
+            st = token_list_push(out, id, err);
         at = found + length;
     }
-    if (!st) st = encode_plain(m, (bytes){text.data + at, text.size - at}, &scratch, out, err);
+    if (!st)
+        st = encode_plain(m, (bytes){text.data + at, text.size - at}, &scratch, out, err);
     buffer_fini(&scratch);
     return st;
 }

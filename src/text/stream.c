@@ -8,7 +8,8 @@
 lithe_status token_stream_create(token_stream **out, const tokenizer *t, bool special, bool at_start, lithe_error *err)
 {
     token_stream *s = calloc(1, sizeof *s);
-    if (!s) return error_memory(err, sizeof *s, "a token stream");
+    if (!s)
+        return error_memory(err, sizeof *s, "a token stream");
     s->tokenizer = t;
     s->special = special;
     s->at_start = at_start;
@@ -22,7 +23,8 @@ lithe_status token_stream_create(token_stream **out, const tokenizer *t, bool sp
 
 void token_stream_destroy(token_stream *s)
 {
-    if (!s) return;
+    if (!s)
+        return;
     buffer_fini(&s->out);
     buffer_fini(&s->held);
     free(s);
@@ -30,7 +32,8 @@ void token_stream_destroy(token_stream *s)
 
 static lithe_status finish_call(token_stream *s, bytes *text, lithe_error *err)
 {
-    if (buffer_failed(&s->out) || buffer_failed(&s->held)) return error_memory(err, s->out.size + s->held.size, "text of tokens");
+    if (buffer_failed(&s->out) || buffer_failed(&s->held))
+        return error_memory(err, s->out.size + s->held.size, "text of tokens");
     *text = (bytes){s->out.data, s->out.size};
     return LITHE_OK;
 }
@@ -38,7 +41,8 @@ static lithe_status finish_call(token_stream *s, bytes *text, lithe_error *err)
 lithe_status token_stream_push(token_stream *s, int32_t id, bytes *text, lithe_error *err)
 {
     s->out.size = 0;
-    if (tokenizer_piece(s->tokenizer, id).size) s->tokenizer->ops->stream_push(s, id);
+    if (tokenizer_piece(s->tokenizer, id).size)
+        s->tokenizer->ops->stream_push(s, id);
     return finish_call(s, text, err);
 }
 
@@ -51,18 +55,21 @@ lithe_status token_stream_finish(token_stream *s, bytes *text, lithe_error *err)
 
 void stream_release_utf8(token_stream *s, bool end)
 {
-    if (buffer_failed(&s->held) || !s->held.size) return;
+    if (buffer_failed(&s->held) || !s->held.size)
+        return;
     size_t ready = end ? s->held.size : utf8_complete_prefix(s->held.data, s->held.size);
     size_t used, plain = 0;
     uint32_t c;
     for (size_t i = 0; i < ready; i += used) {
-        if (utf8_next(s->held.data + i, ready - i, &c, &used)) continue;
+        if (utf8_next(s->held.data + i, ready - i, &c, &used))
+            continue;
         buffer_append(&s->out, s->held.data + plain, i - plain);
         buffer_append(&s->out, REPLACEMENT, 3);
         plain = i + used;
     }
     buffer_append(&s->out, s->held.data + plain, ready - plain);
     size_t left = s->held.size - ready;
-    if (left) memmove(s->held.data, s->held.data + ready, left);
+    if (left)
+        memmove(s->held.data, s->held.data + ready, left);
     s->held.size = left;
 }

@@ -18,14 +18,14 @@ lithe_status tokenizer_open_hf(tokenizer **out, bytes json, lithe_error *err);
 lithe_status tokenizer_open_hf_zlib(tokenizer **out, bytes section, lithe_error *err);
 void tokenizer_close(tokenizer *t);
 
-const char *tokenizer_kind(const tokenizer *t);     /* "sentencepiece-bpe", "sentencepiece-unigram", "hf-bpe", … */
-uint32_t tokenizer_vocab_size(const tokenizer *t);  /* largest id + 1 */
-size_t tokenizer_memory(const tokenizer *t);        /* private bytes allocated */
+const char *tokenizer_kind(const tokenizer *t);    /* "sentencepiece-bpe", "sentencepiece-unigram", "hf-bpe", … */
+uint32_t tokenizer_vocab_size(const tokenizer *t); /* largest id + 1 */
+size_t tokenizer_memory(const tokenizer *t);       /* private bytes allocated */
 
 typedef struct token_list {
     int32_t *ids;
     size_t n, capacity;
-} token_list;   /* zero-initialise; free with token_list_fini */
+} token_list; /* zero-initialise; free with token_list_fini */
 void token_list_fini(token_list *l);
 lithe_status token_list_push(token_list *l, int32_t id, lithe_error *err);
 

@@ -11,19 +11,21 @@ static const float UNKNOWN_PENALTY = 10.0f;
 typedef struct best_end {
     int32_t id;
     float score;
-    uint32_t start;   /* of its last piece; NO_PATH: none ends here */
+    uint32_t start; /* of its last piece; NO_PATH: none ends here */
 } best_end;
 #define NO_PATH UINT32_MAX
 
 static void offer(best_end *end, float score, uint32_t start, int32_t id)
 {
-    if (end->start != NO_PATH && !(score > end->score)) return;
+    if (end->start != NO_PATH && !(score > end->score))
+        return;
     *end = (best_end){id, score, start};
 }
 
 static float piece_score(const sp_model *m, int32_t id, size_t length)
 {
-    if (m->types[id] == SP_USER_DEFINED) return (float)((double)((float)length * m->max_score) - 0.1);   /* so that it always wins */
+    if (m->types[id] == SP_USER_DEFINED)
+        return (float)((double)((float)length * m->max_score) - 0.1); /* so that it always wins */
     return m->scores[id];
 }
 
@@ -38,23 +40,30 @@ static void extend(const sp_model *m, bytes text, uint32_t start, best_end *ends
     uint64_t hash = VOCAB_HASH_SEED;
     bool single = false;
     for (size_t n = first; n <= longest; n += utf8_length(p + n, left - n)) {
-        for (; n - blocks >= 8; blocks += 8) hash = vocab_hash_block(hash, p + blocks);
-        int32_t id = vocab_index_find_hashed(&m->pieces, v, (bytes){p, n}, vocab_hash_end(hash, p + blocks, n - blocks, n));
+        for (; n - blocks >= 8; blocks += 8)
+            hash = vocab_hash_block(hash, p + blocks);
+        int32_t id =
+            vocab_index_find_hashed(&m->pieces, v, (bytes){p, n}, vocab_hash_end(hash, p + blocks, n - blocks, n));
         if (id >= 0 && m->types[id] != SP_UNUSED) {
             offer(&ends[start + n], piece_score(m, id, n) + here, start, id);
             single |= n == first;
         }
-        if (n == left) break;
+        if (n == left)
+            break;
     }
-    if (!single) offer(&ends[start + first], m->min_score - UNKNOWN_PENALTY + here, start, m->unknown);
+    if (!single)
+        offer(&ends[start + first], m->min_score - UNKNOWN_PENALTY + here, start, m->unknown);
 }
 
 lithe_status sp_unigram_encode(const sp_model *m, bytes text, token_list *out, lithe_error *err)
 {
     best_end *ends = malloc((text.size + 1) * sizeof *ends);
-    if (!ends) return error_memory(err, (text.size + 1) * sizeof *ends, "tokenizing");
-    for (size_t i = 0; i <= text.size; i++) ends[i] = (best_end){-1, 0, NO_PATH};
-    for (size_t at = 0; at < text.size; at += utf8_length(text.data + at, text.size - at)) extend(m, text, (uint32_t)at, ends);
+    if (!ends)
+        return error_memory(err, (text.size + 1) * sizeof *ends, "tokenizing");
+    for (size_t i = 0; i <= text.size; i++)
+        ends[i] = (best_end){-1, 0, NO_PATH};
+    for (size_t at = 0; at < text.size; at += utf8_length(text.data + at, text.size - at))
+        extend(m, text, (uint32_t)at, ends);
     /* Turn the links of the best path around: each position's `start` becomes where the piece that begins there ends. */
     uint32_t end = (uint32_t)text.size, next = end;
     int32_t id = ends[end].id;

@@ -8,10 +8,10 @@
 #include "base/error.h"
 
 typedef struct vocab {
-    bytes text;        /* borrowed: where most pieces lie */
-    buffer extra;      /* pieces that are not spelled out in the text (escapes); offsets from text.size on */
-    uint32_t *start;   /* [n] */
-    uint32_t *length;  /* [n] bytes; 0: no such piece */
+    bytes text;       /* borrowed: where most pieces lie */
+    buffer extra;     /* pieces that are not spelled out in the text (escapes); offsets from text.size on */
+    uint32_t *start;  /* [n] */
+    uint32_t *length; /* [n] bytes; 0: no such piece */
     uint32_t n;
 } vocab;
 
@@ -26,7 +26,8 @@ lithe_status vocab_set_copied(vocab *v, uint32_t id, bytes piece, lithe_error *e
 static inline bytes vocab_piece(const vocab *v, uint32_t id)
 {
     uint32_t at = v->start[id];
-    if (!v->length[id]) return (bytes){NULL, 0};
+    if (!v->length[id])
+        return (bytes){NULL, 0};
     const uint8_t *p = at < v->text.size ? v->text.data + at : v->extra.data + (at - v->text.size);
     return (bytes){p, v->length[id]};
 }
@@ -52,7 +53,8 @@ vocab_added vocab_index_add(vocab_index *x, const vocab *v, uint32_t id, int32_t
 /* The same for many pieces at once, several times as fast because the waits for memory overlap. Stops at the first that is not simply
  * added: *at says which. */
 enum { VOCAB_BATCH = 32 };
-vocab_added vocab_index_add_batch(vocab_index *x, const vocab *v, const uint32_t *ids, size_t n, size_t *at, int32_t *older);
+vocab_added vocab_index_add_batch(vocab_index *x, const vocab *v, const uint32_t *ids, size_t n, size_t *at,
+                                  int32_t *older);
 /* -1 if no piece is spelled so. */
 int32_t vocab_index_find(const vocab_index *x, const vocab *v, bytes piece);
 
@@ -66,7 +68,8 @@ static inline uint64_t vocab_hash_block(uint64_t state, const uint8_t *block)
 static inline uint64_t vocab_hash_end(uint64_t state, const uint8_t *rest, size_t n_rest, size_t n)
 {
     uint64_t tail = (uint64_t)n << 56;
-    for (size_t i = 0; i < n_rest; i++) tail |= (uint64_t)rest[i] << 8 * i;
+    for (size_t i = 0; i < n_rest; i++)
+        tail |= (uint64_t)rest[i] << 8 * i;
     uint64_t h = (state ^ tail) * 0xd6e8feb86659fd93u;
     h ^= h >> 32;
     h *= 0xa0761d6478bd642fu;

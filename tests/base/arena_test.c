@@ -87,10 +87,8 @@ static void a_large_object_leaves_the_block_in_use(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(objects_are_zeroed_aligned_and_apart),
-        cmocka_unit_test(sizes_that_overflow_are_refused),
-        cmocka_unit_test(memory_that_cannot_be_had_is_null),
-        cmocka_unit_test(nothing_is_not_null),
+        cmocka_unit_test(objects_are_zeroed_aligned_and_apart),   cmocka_unit_test(sizes_that_overflow_are_refused),
+        cmocka_unit_test(memory_that_cannot_be_had_is_null),      cmocka_unit_test(nothing_is_not_null),
         cmocka_unit_test(a_large_object_leaves_the_block_in_use),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

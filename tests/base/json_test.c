@@ -110,7 +110,8 @@ static void a_document_is_walked(void **state)
     assert_true(json_next(doc, entry) == JSON_NONE);
 
     json_ref list = json_get(doc, 0, "list"), e = json_first(doc, list);
-    static const json_kind kinds[] = {JSON_NUMBER, JSON_ARRAY, JSON_OBJECT, JSON_STRING, JSON_NUMBER, JSON_TRUE, JSON_NULL};
+    static const json_kind kinds[] = {JSON_NUMBER, JSON_ARRAY, JSON_OBJECT, JSON_STRING,
+                                      JSON_NUMBER, JSON_TRUE,  JSON_NULL};
     assert_int_equal(json_count(doc, list), 7);
     for (size_t k = 0; k < 7; k++, e = json_next(doc, e)) {
         assert_int_equal(json_type(doc, e), kinds[k]);
@@ -179,7 +180,7 @@ static void errors_say_where(void **state)
         {"[1, 2", "JSON: line 1, column 6: expected \",\" or \"]\", found the end of the text"},
         {"{\"a\" 1}", "JSON: line 1, column 6: expected \":\", found \"1\""},
         {"[\"a\nb\"]", "JSON: line 1, column 4: expected an escape, as control characters in strings need, "
-                        "found the control character U+000A"},
+                       "found the control character U+000A"},
         {"\"\xFF\"", "JSON: line 1, column 2: expected well-formed UTF-8, found the byte 0xFF (not UTF-8)"},
         {"1 x", "JSON: line 1, column 3: expected nothing after the value, found \"x\""},
     };
@@ -285,8 +286,9 @@ static void floats_return(void **state)
     static const struct {
         float v;
         const char *text;
-    } cases[] = {{0.1f, "0.1"}, {-0.0f, "-0.0"},      {1.0f, "1"},         {16777216.0f, "16777216"}, {1e20f, "1e20"},
-                 {1e-5f, "0.00001"}, {1.5e-6f, "1.5e-6"}, {0x1p-149f, "1e-45"}, {3.4028235e38f, "3.4028235e38"}};
+    } cases[] = {
+        {0.1f, "0.1"},      {-0.0f, "-0.0"},     {1.0f, "1"},          {16777216.0f, "16777216"},      {1e20f, "1e20"},
+        {1e-5f, "0.00001"}, {1.5e-6f, "1.5e-6"}, {0x1p-149f, "1e-45"}, {3.4028235e38f, "3.4028235e38"}};
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         char text[DECIMAL_BYTES];
         decimal_from_f32(cases[i].v, text);

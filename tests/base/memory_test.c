@@ -18,7 +18,8 @@ static void allocations_are_aligned_and_usable(void **state)
         assert_int_equal((uintptr_t)p % 64, 0);
         assert_int_equal((uintptr_t)z % 64, 0);
         memset(p, 0xa5, n);
-        for (size_t i = 0; i < n; i++) assert_int_equal(z[i], 0);
+        for (size_t i = 0; i < n; i++)
+            assert_int_equal(z[i], 0);
         memory_free(p);
         memory_free(z);
     }

@@ -63,7 +63,8 @@ static void every_code_point_returns(void **state)
         size_t n = utf8_encode(c, text), used;
         uint32_t back;
         bool surrogate = c >= 0xD800 && c <= 0xDFFF;
-        if (!utf8_next(text, n, &back, &used) || used != n || back != (surrogate ? 0xFFFD : c) || !utf8_valid(text, n)) {
+        if (!utf8_next(text, n, &back, &used) || used != n || back != (surrogate ? 0xFFFD : c) ||
+            !utf8_valid(text, n)) {
             fail_msg("U+%04X", (unsigned)c);
         }
         for (size_t part = 1; part < n; part++) {
@@ -124,12 +125,13 @@ static void only_what_can_still_become_well_formed_is_held_back(void **state)
         const char *text;
         size_t complete;
     } cases[] = {
-        {"", 0},         {"ab", 2},           {"ab\xC3", 2},         {"ab\xE2\x96", 2}, {"ab\xF0\x9F\x98", 2},
-        {"ab\x80", 3},   {"ab\xC0", 3},       {"ab\xE0\x80", 4},     {"ab\xED\xA0", 4}, {"ab\xF4\x90", 4},
+        {"", 0},         {"ab", 2},           {"ab\xC3", 2},           {"ab\xE2\x96", 2}, {"ab\xF0\x9F\x98", 2},
+        {"ab\x80", 3},   {"ab\xC0", 3},       {"ab\xE0\x80", 4},       {"ab\xED\xA0", 4}, {"ab\xF4\x90", 4},
         {"\x80\x80", 2}, {"\xE2\x96\x81", 3}, {"\xF0\x9F\x98\x80", 4}, {"\xF5\x80", 2},   {"\xF0\x90", 0},
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
-        assert_int_equal(utf8_complete_prefix((const uint8_t *)cases[i].text, strlen(cases[i].text)), cases[i].complete);
+        assert_int_equal(utf8_complete_prefix((const uint8_t *)cases[i].text, strlen(cases[i].text)),
+                         cases[i].complete);
     }
 }
 

@@ -1,5 +1,5 @@
 /* The container: what is refused, with which words, and what is accepted though unusual. */
-#define _GNU_SOURCE 1
+#define _GNU_SOURCE       1
 #define _FILE_OFFSET_BITS 64
 
 #include "bundle/support.h"
@@ -15,7 +15,10 @@
 
 #include <cmocka.h>
 
-#define V1 {1, 7, 0}
+#define V1                                                                                                             \
+    {                                                                                                                  \
+        1, 7, 0                                                                                                        \
+    }
 
 /* Opens and expects this status with these words in the message (and of `section`, -1: none). */
 static void refuse_bytes(bytes file, lithe_status status, const char *words, int32_t section)
@@ -39,7 +42,8 @@ static void refuse(const raw_bundle *r, lithe_status status, const char *words, 
     buffer_fini(&file);
 }
 
-static void refuse_sections(const raw_section *s, size_t n, uint64_t file_bytes, lithe_status status, const char *words, int32_t section)
+static void refuse_sections(const raw_section *s, size_t n, uint64_t file_bytes, lithe_status status, const char *words,
+                            int32_t section)
 {
     raw_bundle r = {.version = V1, .sections = s, .n_sections = n, .file_bytes = file_bytes};
     refuse(&r, status, words, section);
@@ -90,13 +94,14 @@ static void cut_files_are_truncated_at_every_length(void **state)
     for (size_t n = 1; n < file.size; n += n < 600 ? 1 : 371) {
         lithe_error err;
         bundle *b = NULL;
-        uint8_t *copy = malloc(n);   /* exactly n bytes: a sanitizer sees a read past them */
+        uint8_t *copy = malloc(n); /* exactly n bytes: a sanitizer sees a read past them */
         assert_non_null(copy);
         memcpy(copy, file.data, n);
         assert_int_equal(bundle_open_bytes(&b, (bytes){copy, n}, "f", &err), LITHE_E_TRUNCATED);
         free(copy);
     }
-    refuse_bytes((bytes){file.data, 31}, LITHE_E_TRUNCATED, "the file has 31 bytes, but a bundle's header alone needs 32", -1);
+    refuse_bytes((bytes){file.data, 31}, LITHE_E_TRUNCATED,
+                 "the file has 31 bytes, but a bundle's header alone needs 32", -1);
     refuse_bytes((bytes){file.data, 19999}, LITHE_E_TRUNCATED,
                  "section 1 (TFLiteModel) ends at byte 20000, but the file has 19999 bytes: it is truncated", 1);
     buffer_fini(&file);
@@ -106,18 +111,23 @@ static void section_ranges(void **state)
 {
     (void)state;
     raw_section past = {16384, 4721781, SECTION_TFLITE_MODEL, NULL, 0};
-    refuse_sections(&past, 1, 1310720, LITHE_E_TRUNCATED, "section 0 (TFLiteModel) ends at byte 4721781, but the file has 1310720 bytes", 0);
+    refuse_sections(&past, 1, 1310720, LITHE_E_TRUNCATED,
+                    "section 0 (TFLiteModel) ends at byte 4721781, but the file has 1310720 bytes", 0);
     raw_section huge = {16384, UINT64_MAX, SECTION_GENERIC_BINARY, NULL, 0};
     refuse_sections(&huge, 1, 20000, LITHE_E_TRUNCATED, "ends at byte 18446744073709551615", 0);
     raw_section backwards = {17000, 16384, SECTION_SP_TOKENIZER, NULL, 0};
-    refuse_sections(&backwards, 1, 20000, LITHE_E_FORMAT, "section 0 (SP_Tokenizer) ends at byte 16384, before its begin at byte 17000", 0);
+    refuse_sections(&backwards, 1, 20000, LITHE_E_FORMAT,
+                    "section 0 (SP_Tokenizer) ends at byte 16384, before its begin at byte 17000", 0);
     raw_section in_header = {40, 16384, SECTION_SP_TOKENIZER, NULL, 0};
     refuse_sections(&in_header, 1, 20000, LITHE_E_FORMAT, "begins at byte 40, inside the header", 0);
-    raw_section overlap[] = {{16384, 17000, SECTION_LLM_METADATA, NULL, 0}, {18000, 19000, SECTION_SP_TOKENIZER, NULL, 0},
+    raw_section overlap[] = {{16384, 17000, SECTION_LLM_METADATA, NULL, 0},
+                             {18000, 19000, SECTION_SP_TOKENIZER, NULL, 0},
                              {16999, 18000, SECTION_TFLITE_MODEL, NULL, 0}};
-    refuse_sections(overlap, 3, 20000, LITHE_E_FORMAT,
-                    "section 0 (LlmMetadataProto, bytes 16384 to 17000) and section 2 (TFLiteModel, bytes 16999 to 18000) overlap", 2);
-    overlap[2].begin = 17000;   /* touching is no overlap */
+    refuse_sections(
+        overlap, 3, 20000, LITHE_E_FORMAT,
+        "section 0 (LlmMetadataProto, bytes 16384 to 17000) and section 2 (TFLiteModel, bytes 16999 to 18000) overlap",
+        2);
+    overlap[2].begin = 17000; /* touching is no overlap */
     raw_bundle r = {.version = V1, .sections = overlap, .n_sections = 3, .file_bytes = 19000};
     buffer file;
     bundle_close(accept(&r, &file));
@@ -220,7 +230,8 @@ static void an_item_of_another_type_is_no_string(void **state)
 static void damaged_headers_are_answered(void **state)
 {
     (void)state;
-    raw_section s[] = {{4096, 4100, SECTION_LLM_METADATA, NULL, 0}, {4200, 4300, SECTION_TFLITE_MODEL, "tf_lite_embedder", 0}};
+    raw_section s[] = {{4096, 4100, SECTION_LLM_METADATA, NULL, 0},
+                       {4200, 4300, SECTION_TFLITE_MODEL, "tf_lite_embedder", 0}};
     raw_bundle r = {.version = V1, .sections = s, .n_sections = 2, .file_bytes = 4300};
     buffer file = make_container(&r);
     size_t header = load_u64(file.data + 24);
@@ -247,7 +258,7 @@ static void damaged_headers_are_answered(void **state)
 static void a_section_beyond_4_gib_is_reached(void **state)
 {
     (void)state;
-    const uint64_t begin = UINT64_C(4831838208), end = UINT64_C(5368709120);   /* 4.5 GiB, 5 GiB */
+    const uint64_t begin = UINT64_C(4831838208), end = UINT64_C(5368709120); /* 4.5 GiB, 5 GiB */
     raw_section s = {begin, end, SECTION_GENERIC_BINARY, NULL, 0};
     raw_bundle r = {.version = V1, .sections = &s, .n_sections = 1};
     buffer file = make_container(&r);
@@ -259,7 +270,7 @@ static void a_section_beyond_4_gib_is_reached(void **state)
     buffer_fini(&file);
     if (truncate(path, (off_t)end)) {
         unlink(path);
-        skip();   /* a file system without sparse files */
+        skip(); /* a file system without sparse files */
     }
     f = fopen(path, "r+b");
     assert_non_null(f);

@@ -27,7 +27,8 @@ static buffer make(void)
         fb_table_i32(b, 0, 10 + i);
         tables[i] = fb_table_end(b);
     }
-    fb_ref text = fb_write_string(b, "hello"), n = fb_write_vector(b, numbers, 3, 4, 4), l = fb_write_vector(b, longs, 2, 8, 8);
+    fb_ref text = fb_write_string(b, "hello"), n = fb_write_vector(b, numbers, 3, 4, 4),
+           l = fb_write_vector(b, longs, 2, 8, 8);
     fb_ref ts = fb_write_refs(b, tables, 2), ss = fb_write_refs(b, texts, 2);
     fb_table_begin(b);
     fb_table_u8(b, U8, 200);
@@ -77,7 +78,8 @@ static void everything_comes_back(void **state)
     assert_true(fb_vec(&t, TABLES, 4, &v) && fb_vec_table(&v, 1, &sub));
     assert_int_equal(fb_i32(&sub, 0, 0), 11);
     assert_false(fb_vec_table(&v, 2, &sub));
-    assert_true(fb_vec(&t, TEXTS, 4, &v) && fb_vec_str(&v, 0, &s) && s.size == 5 && fb_vec_str(&v, 1, &s) && s.size == 0);
+    assert_true(fb_vec(&t, TEXTS, 4, &v) && fb_vec_str(&v, 0, &s) && s.size == 5 && fb_vec_str(&v, 1, &s) &&
+                s.size == 0);
     assert_true(fb_sub(&t, SUB, &sub));
     assert_int_equal(fb_i32(&sub, 0, 0), 11);
     buffer_fini(&f);
@@ -98,7 +100,7 @@ static void absent_fields_have_defaults(void **state)
         assert_int_equal(fb_i32(&t, slots[i], -7), -7);
         assert_true(fb_f64(&t, slots[i], 2.5) == 2.5);
         assert_true(fb_sub(&t, slots[i], &sub) && sub.at == 0);
-        assert_int_equal(fb_u8(&sub, 0, 9), 9);   /* and so have those of an absent table */
+        assert_int_equal(fb_u8(&sub, 0, 9), 9); /* and so have those of an absent table */
         assert_true(fb_str(&t, slots[i], &s) && !s.data);
         assert_true(fb_vec(&t, slots[i], 4, &v) && v.n == 0);
     }
@@ -129,7 +131,8 @@ static unsigned walk(bytes b)
         }
         if (fb_vec(&t, slot, 4, &v)) {
             for (uint32_t i = 0; i < v.n; i++) {
-                sum += fb_vec_u32(&v, i) + (fb_vec_table(&v, i, &sub) ? fb_u8(&sub, 0, 0) : 0u) + (fb_vec_str(&v, i, &s) ? 1u : 0u);
+                sum += fb_vec_u32(&v, i) + (fb_vec_table(&v, i, &sub) ? fb_u8(&sub, 0, 0) : 0u) +
+                       (fb_vec_str(&v, i, &s) ? 1u : 0u);
             }
         }
     }
@@ -216,7 +219,7 @@ static void misuse_of_the_builder_is_an_error(void **state)
         fb_ref root = 0;
         fb_table_begin(b);
         if (kind == 0) {
-            fb_table_begin(b);   /* tables do not nest */
+            fb_table_begin(b); /* tables do not nest */
         } else if (kind == 1) {
             fb_write_vector(b, "", 0, 1, 1);
         } else if (kind == 2) {
@@ -234,12 +237,9 @@ static void misuse_of_the_builder_is_an_error(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(everything_comes_back),
-        cmocka_unit_test(absent_fields_have_defaults),
-        cmocka_unit_test(damage_never_leads_outside),
-        cmocka_unit_test(a_string_needs_its_terminator),
-        cmocka_unit_test(objects_are_aligned),
-        cmocka_unit_test(misuse_of_the_builder_is_an_error),
+        cmocka_unit_test(everything_comes_back),      cmocka_unit_test(absent_fields_have_defaults),
+        cmocka_unit_test(damage_never_leads_outside), cmocka_unit_test(a_string_needs_its_terminator),
+        cmocka_unit_test(objects_are_aligned),        cmocka_unit_test(misuse_of_the_builder_is_an_error),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,7 +1,7 @@
 /* Every field of the metadata messages against the reference's protobuf code (scripts/golden/make_bundle_goldens.py). */
-#include "bundle/metadata.h"
 #include "base/file.h"
 #include "base/protowire.h"
+#include "bundle/metadata.h"
 
 #include <dirent.h>
 #include <setjmp.h>
@@ -57,7 +57,8 @@ static void put_affixes(buffer *b, const char *name, const prompt_affixes *p)
 
 static void put_sampler(buffer *b, const llm_metadata *m)
 {
-    buffer_printf(b, "sampler %ld %ld %.9g %.9g ", (long)m->sampler_type, (long)m->k, (double)m->p, (double)m->temperature);
+    buffer_printf(b, "sampler %ld %ld %.9g %.9g ", (long)m->sampler_type, (long)m->k, (double)m->p,
+                  (double)m->temperature);
     if (m->has_seed) {
         buffer_printf(b, "%ld\n", (long)m->seed);
     } else {
@@ -141,7 +142,8 @@ static void put_executor(buffer *b, const executor_metadata *m)
             buffer_string(b, " ");
             put_text(b, names[k]);
         }
-        buffer_printf(b, " %ld %ld %ld %ld\n", (long)s->type, (long)s->sequence_axis, (long)s->min_length, (long)s->max_length);
+        buffer_printf(b, " %ld %ld %ld %ld\n", (long)s->type, (long)s->sequence_axis, (long)s->min_length,
+                      (long)s->max_length);
     }
     buffer_printf(b, "mask %ld %ld %ld\n", (long)m->attention_mask_type, (long)m->local_attention_mask_type,
                   (long)m->sliding_window_size);
@@ -279,7 +281,9 @@ static void faults_are_named(void **state)
         {"\x2a\x01x", 3, "field max_num_tokens (5) of message LlmMetadata has wire type 2; expected 0"},
         {"\x38\x01", 2, "field jinja_prompt_template (7) of message LlmMetadata has wire type 0; expected 2"},
         {"\x3a\x02\xc3(", 4, "field jinja_prompt_template (7) of message LlmMetadata at byte 2 is no valid UTF-8 text"},
-        {"\x3a\x03" "a\0b", 5, "is no valid UTF-8 text"},
+        {"\x3a\x03"
+         "a\0b",
+         5, "is no valid UTF-8 text"},
         {"\x32\x02\x0a\x05", 4, "message LlmModelType is damaged"},
         {"\x22\x02\x18\x01", 4, "field p (3) of message SamplerParameters has wire type 0; expected 5"},
     };

@@ -1,4 +1,4 @@
-#define _GNU_SOURCE 1
+#define _GNU_SOURCE       1
 #define _FILE_OFFSET_BITS 64
 
 #include "bundle/support.h"
@@ -199,7 +199,8 @@ buffer make_model(const model_knobs *k)
     if (fb_builder_create(&b, &err)) {
         abort();
     }
-    fb_ref groups, externals, subgraphs = write_subgraph(b, k), buffers = write_buffers(b, k), signatures = write_signature(b, k);
+    fb_ref groups, externals, subgraphs = write_subgraph(b, k), buffers = write_buffers(b, k),
+                              signatures = write_signature(b, k);
     fb_ref opcodes = write_opcode(b, k), metadata = write_metadata(b, k);
     write_externals(b, k, &groups, &externals);
     fb_table_begin(b);

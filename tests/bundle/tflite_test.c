@@ -15,16 +15,17 @@ static void refuse(const model_knobs *k, lithe_status status, const char *words)
     lithe_error err;
     lithe_status st = try_model(k, (bytes){0}, &err);
     if (st != status || !strstr(err.message, words)) {
-        fail_msg("%s \"%s\"; expected %s with \"%s\"", lithe_status_name(st), st ? err.message : "", lithe_status_name(status), words);
+        fail_msg("%s \"%s\"; expected %s with \"%s\"", lithe_status_name(st), st ? err.message : "",
+                 lithe_status_name(status), words);
     }
 }
 
 /* A good model with one change; the changed field is named at the call. */
-#define REFUSE(change, status, words)         \
-    do {                                      \
-        model_knobs k = good_model();         \
-        k.change;                             \
-        refuse(&k, status, words);            \
+#define REFUSE(change, status, words)                                                                                  \
+    do {                                                                                                               \
+        model_knobs k = good_model();                                                                                  \
+        k.change;                                                                                                      \
+        refuse(&k, status, words);                                                                                     \
     } while (0)
 
 static void accept(const model_knobs *k, bytes weights)
@@ -77,12 +78,9 @@ static void a_root_outside_of_the_file(void **state)
         uint8_t first;
         const char *words;
     } cases[] = {
-        {8, 0x18, "root table offset 24 outside 8-byte buffer"},
-        {8, 8, "root table offset 8 outside 8-byte buffer"},
-        {8, 5, "root table offset 5 outside 8-byte buffer"},
-        {8, 3, "root table offset 3 outside 8-byte buffer"},
-        {8, 4, "root table at 4 has a damaged vtable"},
-        {7, 4, "7 bytes are too few for a FlatBuffer"},
+        {8, 0x18, "root table offset 24 outside 8-byte buffer"}, {8, 8, "root table offset 8 outside 8-byte buffer"},
+        {8, 5, "root table offset 5 outside 8-byte buffer"},     {8, 3, "root table offset 3 outside 8-byte buffer"},
+        {8, 4, "root table at 4 has a damaged vtable"},          {7, 4, "7 bytes are too few for a FlatBuffer"},
         {0, 0, "0 bytes are too few for a FlatBuffer"},
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
@@ -112,7 +110,8 @@ static void headers(void **state)
 static void indices(void **state)
 {
     (void)state;
-    REFUSE(op_inputs[0] = 9999, LITHE_E_MODEL, "input 0 of node 0 of subgraph 0 is tensor 9999, but the subgraph has 3 tensors");
+    REFUSE(op_inputs[0] = 9999, LITHE_E_MODEL,
+           "input 0 of node 0 of subgraph 0 is tensor 9999, but the subgraph has 3 tensors");
     REFUSE(op_inputs[1] = 3, LITHE_E_MODEL, "input 1 of node 0 of subgraph 0 is tensor 3");
     REFUSE(op_inputs[2] = -2, LITHE_E_MODEL, "input 2 of node 0 of subgraph 0 is tensor -2");
     REFUSE(op_inputs[2] = INT32_MIN, LITHE_E_MODEL, "is tensor -2147483648");
@@ -125,7 +124,8 @@ static void indices(void **state)
     REFUSE(w_buffer = 2, LITHE_E_MODEL, "refers to buffer 2");
     REFUSE(opcode = 1, LITHE_E_MODEL, "node 0 of subgraph 0 has operator code 1, but the model has 1");
     REFUSE(signature_subgraph = 1, LITHE_E_MODEL, "signature run refers to subgraph 1, but the model has 1 subgraphs");
-    REFUSE(signature_tensor = 3, LITHE_E_MODEL, "input \"in\" of signature run refers to tensor 3, but its subgraph has 3 tensors");
+    REFUSE(signature_tensor = 3, LITHE_E_MODEL,
+           "input \"in\" of signature run refers to tensor 3, but its subgraph has 3 tensors");
     REFUSE(builtin = -1; k.deprecated = 0xFF, LITHE_E_FORMAT, "operator code 0 is negative");
 }
 
@@ -136,7 +136,8 @@ static void errors_name_the_tensor_and_the_node(void **state)
     model_knobs k = good_model();
     k.w_bytes = 12;
     assert_int_equal(try_model(&k, (bytes){0}, &err), LITHE_E_MODEL);
-    assert_string_equal(err.message, "the constant in tensor 1 of subgraph 0 has 12 bytes, but its shape and type need 16");
+    assert_string_equal(err.message,
+                        "the constant in tensor 1 of subgraph 0 has 12 bytes, but its shape and type need 16");
     assert_string_equal(err.tensor, "\"w\"");
     assert_string_equal(err.expected, "16 bytes");
     assert_string_equal(err.found, "12 bytes");
@@ -152,8 +153,8 @@ static void shapes(void **state)
     (void)state;
     REFUSE(w_dims[0] = -2, LITHE_E_MODEL, "dimension 0 of tensor 1 of subgraph 0 is negative (-2)");
     REFUSE(w_rank = 9; k.w_dims[8] = 1, LITHE_E_UNSUPPORTED, "has 9 dimensions; at most 8 are supported");
-    REFUSE(w_rank = 3; k.w_dims[1] = INT32_MAX; k.w_dims[2] = INT32_MAX; k.w_dims[0] = INT32_MAX, LITHE_E_MODEL,
-           "the shape of tensor 1 of subgraph 0 overflows");
+    REFUSE(w_rank = 3; k.w_dims[1] = INT32_MAX; k.w_dims[2] = INT32_MAX;
+           k.w_dims[0] = INT32_MAX, LITHE_E_MODEL, "the shape of tensor 1 of subgraph 0 overflows");
     /* 2^62 elements of 32 bits: the product of dimensions fits, its bits do not */
     REFUSE(w_rank = 3; k.w_dims[0] = 1 << 30; k.w_dims[1] = 1 << 30; k.w_dims[2] = 4, LITHE_E_MODEL, "overflows");
     REFUSE(w_dims[0] = 5, LITHE_E_MODEL, "has 16 bytes, but its shape and type need 20");
@@ -164,7 +165,7 @@ static void shapes(void **state)
     REFUSE(w_dims[0] = -1; k.w_bytes = 4, LITHE_E_MODEL, "the constant in tensor 1");
     model_knobs k = good_model();
     k.w_type = TFLITE_INT4;
-    k.w_dims[0] = 31;   /* the last byte half used */
+    k.w_dims[0] = 31; /* the last byte half used */
     accept(&k, (bytes){0});
     k.w_type = TFLITE_STRING;
     k.w_dims[0] = 1;
@@ -214,7 +215,7 @@ static void buffers_behind_the_flatbuffer(void **state)
     refuse(&k, LITHE_E_TRUNCATED, "has 18446744073709551615 bytes at byte 16");
     k.w_offset = UINT64_MAX, k.w_size = 16;
     refuse(&k, LITHE_E_TRUNCATED, "has 16 bytes at byte 18446744073709551615");
-    k.w_offset = UINT64_C(1) << 33, k.w_size = 16;   /* the low 32 bits would be in range */
+    k.w_offset = UINT64_C(1) << 33, k.w_size = 16; /* the low 32 bits would be in range */
     refuse(&k, LITHE_E_TRUNCATED, "has 16 bytes at byte 8589934592");
 }
 
@@ -232,7 +233,8 @@ static void external_buffers(void **state)
     refuse(&k, LITHE_E_MODEL, "no TFLiteWeights section for this model");
     k.external_offset = 33;
     assert_int_equal(try_model(&k, w, &err), LITHE_E_TRUNCATED);
-    assert_non_null(strstr(err.message, "external buffer 0 begins at byte 33 and has 16 bytes, but the TFLiteWeights section has 48"));
+    assert_non_null(strstr(
+        err.message, "external buffer 0 begins at byte 33 and has 16 bytes, but the TFLiteWeights section has 48"));
     k.external_offset = UINT64_MAX - 7;
     assert_int_equal(try_model(&k, w, &err), LITHE_E_TRUNCATED);
     k.external_offset = 0;
@@ -248,11 +250,13 @@ static void external_buffers(void **state)
 static void quantisation(void **state)
 {
     (void)state;
-    REFUSE(n_scales = 3, LITHE_E_MODEL, "tensor 1 of subgraph 0 has 3 scales, which is not the size of its dimension 0");
+    REFUSE(n_scales = 3, LITHE_E_MODEL,
+           "tensor 1 of subgraph 0 has 3 scales, which is not the size of its dimension 0");
     REFUSE(n_scales = 4; k.quantized_dimension = 1, LITHE_E_MODEL, "which is not the size of its dimension 1");
     REFUSE(n_scales = 4; k.quantized_dimension = -1, LITHE_E_MODEL, "which is not the size of its dimension -1");
     REFUSE(n_scales = 4; k.n_zero_points = 3, LITHE_E_MODEL, "has 4 scales but 3 zero points");
-    REFUSE(block_scales = 3; k.block_size = 32, LITHE_E_MODEL, "the block scales of tensor 1 of subgraph 0 are tensor 3");
+    REFUSE(block_scales = 3;
+           k.block_size = 32, LITHE_E_MODEL, "the block scales of tensor 1 of subgraph 0 are tensor 3");
     REFUSE(block_scales = -1; k.block_size = 32, LITHE_E_MODEL, "are tensor -1");
     REFUSE(block_scales = 2; k.block_size = 32; k.block_zero_points = 9, LITHE_E_MODEL, "(zero points 9)");
     REFUSE(block_scales = 2; k.block_size = 0, LITHE_E_MODEL, "is quantised in blocks of 0");
@@ -266,7 +270,8 @@ static void quantisation_is_read(void **state)
         uint32_t scales, zero_points;
         int64_t value;
         bool null;
-    } cases[] = {{1, 1, 0, true}, {1, 1, -3, false}, {4, 4, 0, true}, {4, 4, 7, false}, {4, 1, 9, false}, {4, 0, 0, true}};
+    } cases[] = {{1, 1, 0, true},  {1, 1, -3, false}, {4, 4, 0, true},
+                 {4, 4, 7, false}, {4, 1, 9, false},  {4, 0, 0, true}};
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         model_knobs k = good_model();
         k.n_scales = cases[i].scales;
@@ -304,7 +309,8 @@ static void quantisation_is_read(void **state)
 static void composites(void **state)
 {
     (void)state;
-    REFUSE(builtin = 206; k.deprecated = 127, LITHE_E_MODEL, "node 0 of subgraph 0 is a STABLEHLO_COMPOSITE without its options");
+    REFUSE(builtin = 206;
+           k.deprecated = 127, LITHE_E_MODEL, "node 0 of subgraph 0 is a STABLEHLO_COMPOSITE without its options");
     REFUSE(builtin = 206; k.composite = 1, LITHE_E_MODEL, "decomposed in subgraph 1, but the model has 1 subgraphs");
     REFUSE(builtin = 206; k.composite = 9999, LITHE_E_MODEL, "decomposed in subgraph 9999");
     model_knobs k = good_model();

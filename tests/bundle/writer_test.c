@@ -1,8 +1,8 @@
 /* What is written is read back as it was, and lies where the format says. */
 #define _GNU_SOURCE 1
 
-#include "bundle/writer.h"
 #include "bundle/support.h"
+#include "bundle/writer.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -17,10 +17,18 @@
 #define BLOCK 16384u
 
 static const bundle_item every_kind[] = {
-    {"u8", ITEM_UINT8, {.i = 255}},          {"i8", ITEM_INT8, {.i = -128}},         {"u16", ITEM_UINT16, {.i = 65535}},
-    {"i16", ITEM_INT16, {.i = -32768}},      {"u32", ITEM_UINT32, {.i = UINT32_MAX}}, {"i32", ITEM_INT32, {.i = INT32_MIN}},
-    {"f32", ITEM_FLOAT32, {.f = 1.5}},       {"bool", ITEM_BOOL, {.i = 1}},          {"text", ITEM_STRING, {.s = "caf\xc3\xa9"}},
-    {"u64", ITEM_UINT64, {.i = -1}},         {"i64", ITEM_INT64, {.i = INT64_MIN}},  {"f64", ITEM_DOUBLE, {.f = 0.1}},
+    {"u8", ITEM_UINT8, {.i = 255}},
+    {"i8", ITEM_INT8, {.i = -128}},
+    {"u16", ITEM_UINT16, {.i = 65535}},
+    {"i16", ITEM_INT16, {.i = -32768}},
+    {"u32", ITEM_UINT32, {.i = UINT32_MAX}},
+    {"i32", ITEM_INT32, {.i = INT32_MIN}},
+    {"f32", ITEM_FLOAT32, {.f = 1.5}},
+    {"bool", ITEM_BOOL, {.i = 1}},
+    {"text", ITEM_STRING, {.s = "caf\xc3\xa9"}},
+    {"u64", ITEM_UINT64, {.i = -1}},
+    {"i64", ITEM_INT64, {.i = INT64_MIN}},
+    {"f64", ITEM_DOUBLE, {.f = 0.1}},
     {"empty", ITEM_STRING, {.s = ""}},
 };
 
@@ -41,7 +49,7 @@ static void sections_and_items_come_back(void **state)
     lithe_status st = bundle_open(&b, path, &err);
     unlink(path);
     assert_int_equal(st, LITHE_OK);
-    assert_int_equal(b->map.view.size, 4 * BLOCK + 1);   /* ends with its last section */
+    assert_int_equal(b->map.view.size, 4 * BLOCK + 1); /* ends with its last section */
     static const uint32_t version[] = {1, 7, 0};
     assert_memory_equal(b->version, version, sizeof version);
     assert_int_equal(b->n_system, 13);
@@ -96,7 +104,7 @@ static void a_header_over_16_kib_is_refused(void **state)
     assert_int_equal(bundle_write(path, &item, 1, NULL, 0, &err), LITHE_E_UNSUPPORTED);
     assert_non_null(strstr(err.message, "readers take at most 16384"));
     assert_string_equal(err.path, path);
-    assert_int_equal(access(path, F_OK), -1);   /* and nothing is left behind */
+    assert_int_equal(access(path, F_OK), -1); /* and nothing is left behind */
     text[BLOCK - 400] = 0;
     assert_int_equal(bundle_write(path, &item, 1, NULL, 0, &err), LITHE_OK);
     unlink(path);
@@ -138,11 +146,26 @@ static void make_sample(sample *s)
         {.name = "tokens", .type = TFLITE_FLOAT32, .rank = 2, .dims = {-1, 8}, .has_dynamic_dims = true},
         {.name = "w", .type = TFLITE_FLOAT32, .rank = 2, .dims = {4, 8}, .data = f32},
         {.name = "w again", .type = TFLITE_FLOAT32, .rank = 1, .dims = {32}, .data = f32},
-        {.name = "q", .type = TFLITE_INT4, .rank = 2, .dims = {4, 32}, .data = {s->int4, 64}, .n_scales = 4, .scales = s->scales,
+        {.name = "q",
+         .type = TFLITE_INT4,
+         .rank = 2,
+         .dims = {4, 32},
+         .data = {s->int4, 64},
+         .n_scales = 4,
+         .scales = s->scales,
          .zero_points = s->zero_points},
-        {.name = "blocks", .type = TFLITE_INT4, .rank = 2, .dims = {4, 32}, .data = {s->int4, 64}, .block_size = 32,
+        {.name = "blocks",
+         .type = TFLITE_INT4,
+         .rank = 2,
+         .dims = {4, 32},
+         .data = {s->int4, 64},
+         .block_size = 32,
          .block_scales_tensor = 5},
-        {.name = "block scales", .type = TFLITE_FLOAT16, .rank = 2, .dims = {4, 1}, .data = {(const uint8_t *)s->block_scales, 8}},
+        {.name = "block scales",
+         .type = TFLITE_FLOAT16,
+         .rank = 2,
+         .dims = {4, 1},
+         .data = {(const uint8_t *)s->block_scales, 8}},
         {.name = "h", .type = TFLITE_FLOAT32, .rank = 2, .dims = {-1, 4}, .has_dynamic_dims = true},
         {.name = "logits", .type = TFLITE_FLOAT32, .rank = 0},
     };
@@ -150,19 +173,52 @@ static void make_sample(sample *s)
     s->fields[0] = (tflite_source_field){2, 'b', 1, NULL, 0};
     s->fields[1] = (tflite_source_field){1, 'i', -3, NULL, 0};
     s->fields[2] = (tflite_source_field){3, 'f', 0.5, NULL, 0};
-    s->ops[0] = (tflite_source_op){.builtin = 9, .version = 5, .inputs = in_0, .outputs = out_0, .n_inputs = 3, .n_outputs = 1,
-                                   .options_type = 8, .fields = s->fields, .n_fields = 3};
-    s->ops[1] = (tflite_source_op){.builtin = 206, .inputs = in_1, .outputs = out_1, .n_inputs = 1, .n_outputs = 1,
-                                   .composite_name = "odml.test", .composite_subgraph = 1,
+    s->ops[0] = (tflite_source_op){.builtin = 9,
+                                   .version = 5,
+                                   .inputs = in_0,
+                                   .outputs = out_0,
+                                   .n_inputs = 3,
+                                   .n_outputs = 1,
+                                   .options_type = 8,
+                                   .fields = s->fields,
+                                   .n_fields = 3};
+    s->ops[1] = (tflite_source_op){.builtin = 206,
+                                   .inputs = in_1,
+                                   .outputs = out_1,
+                                   .n_inputs = 1,
+                                   .n_outputs = 1,
+                                   .composite_name = "odml.test",
+                                   .composite_subgraph = 1,
                                    .composite_attributes = {(const uint8_t *)"attr", 4}};
-    s->ops[2] = (tflite_source_op){.builtin = 32, .custom_code = "mine", .inputs = in_1, .outputs = out_1, .n_inputs = 1,
-                                   .n_outputs = 1, .custom_options = {(const uint8_t *)"opts", 4}};
-    s->subgraphs[0] = (tflite_source_subgraph){.name = "main", .tensors = s->tensors, .n_tensors = 8, .inputs = in_0, .n_inputs = 1,
-                                               .outputs = out_1, .n_outputs = 1, .ops = s->ops, .n_ops = 3};
+    s->ops[2] = (tflite_source_op){.builtin = 32,
+                                   .custom_code = "mine",
+                                   .inputs = in_1,
+                                   .outputs = out_1,
+                                   .n_inputs = 1,
+                                   .n_outputs = 1,
+                                   .custom_options = {(const uint8_t *)"opts", 4}};
+    s->subgraphs[0] = (tflite_source_subgraph){.name = "main",
+                                               .tensors = s->tensors,
+                                               .n_tensors = 8,
+                                               .inputs = in_0,
+                                               .n_inputs = 1,
+                                               .outputs = out_1,
+                                               .n_outputs = 1,
+                                               .ops = s->ops,
+                                               .n_ops = 3};
     s->subgraphs[1] = (tflite_source_subgraph){.name = "impl"};
-    s->signature = (tflite_signature){.key = "decode", .subgraph = 0, .input_names = input_names, .output_names = output_names,
-                                      .input_tensors = input_tensors, .output_tensors = output_tensors, .n_inputs = 1, .n_outputs = 1};
-    s->source = (tflite_source){.description = "sample", .subgraphs = s->subgraphs, .n_subgraphs = 2, .signatures = &s->signature,
+    s->signature = (tflite_signature){.key = "decode",
+                                      .subgraph = 0,
+                                      .input_names = input_names,
+                                      .output_names = output_names,
+                                      .input_tensors = input_tensors,
+                                      .output_tensors = output_tensors,
+                                      .n_inputs = 1,
+                                      .n_outputs = 1};
+    s->source = (tflite_source){.description = "sample",
+                                .subgraphs = s->subgraphs,
+                                .n_subgraphs = 2,
+                                .signatures = &s->signature,
                                 .n_signatures = 1};
 }
 
@@ -185,7 +241,7 @@ static void check_tensors(const sample *s, const tflite_subgraph *g)
     }
     assert_memory_equal(g->tensors[3].scales, s->scales, sizeof s->scales);
     assert_memory_equal(g->tensors[3].zero_points, s->zero_points, sizeof s->zero_points);
-    assert_int_equal(g->tensors[1].buffer, g->tensors[2].buffer);   /* one constant, one place */
+    assert_int_equal(g->tensors[1].buffer, g->tensors[2].buffer); /* one constant, one place */
     assert_ptr_equal(g->tensors[1].data.data, g->tensors[2].data.data);
 }
 

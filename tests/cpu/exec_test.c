@@ -22,7 +22,7 @@ typedef struct fixture {
     exec_shared *shared;
     exec_plan *exec;
     uint32_t seed;
-    float *in;             /* [ROWS][WIDTH] */
+    float *in; /* [ROWS][WIDTH] */
 } fixture;
 
 static uint32_t next(fixture *f)
@@ -31,7 +31,10 @@ static uint32_t next(fixture *f)
     return f->seed >> 8;
 }
 
-static float next_float(fixture *f) { return (float)(next(f) % 2001) / 1000 - 1; }
+static float next_float(fixture *f)
+{
+    return (float)(next(f) % 2001) / 1000 - 1;
+}
 
 static uint32_t tensor(fixture *f)
 {
@@ -46,16 +49,19 @@ static uint32_t weights(fixture *f, bool int8)
     if (int8) {
         int8_t *q = ARENA_ARRAY(&f->arena, int8_t, WIDTH * WIDTH);
         float *scales = ARENA_ARRAY(&f->arena, float, WIDTH);
-        for (int i = 0; i < WIDTH * WIDTH; i++) q[i] = (int8_t)((int)(next(f) % 255) - 127);
-        for (int i = 0; i < WIDTH; i++) scales[i] = (1 + next_float(f) / 2) / (127.F * 14);
+        for (int i = 0; i < WIDTH * WIDTH; i++)
+            q[i] = (int8_t)((int)(next(f) % 255) - 127);
+        for (int i = 0; i < WIDTH; i++)
+            scales[i] = (1 + next_float(f) / 2) / (127.F * 14);
         t = graph_add_constant(&f->g, "w8", GRAPH_I8, 2, dims, q);
         f->g.tensors[t].quant = GRAPH_QUANT_CHANNEL;
         f->g.tensors[t].scales = scales;
         f->g.tensors[t].n_scales = WIDTH;
         return t;
     }
-    float *w = ARENA_ARRAY(&f->arena, float, WIDTH * WIDTH);
-    for (int i = 0; i < WIDTH * WIDTH; i++) w[i] = next_float(f) / 10;
+    float *w = ARENA_ARRAY(&f->arena, float, WIDTH *WIDTH);
+    for (int i = 0; i < WIDTH * WIDTH; i++)
+        w[i] = next_float(f) / 10;
     return graph_add_constant(&f->g, "w", GRAPH_F32, 2, dims, w);
 }
 
@@ -95,9 +101,11 @@ static void make(fixture *f, uint32_t seed)
     assert_int_equal(plan_create(&f->p, &f->g, false, NULL), LITHE_OK);
     assert_int_equal(exec_shared_create(&f->shared, cpu_features_enabled(), NULL), LITHE_OK);
     lithe_error err = {0};
-    if (exec_plan_create(&f->exec, &f->p, f->shared, false, &err)) fail_msg("%s", err.message);
-    f->in = ARENA_ARRAY(&f->arena, float, ROWS * WIDTH);
-    for (int i = 0; i < ROWS * WIDTH; i++) f->in[i] = next_float(f);
+    if (exec_plan_create(&f->exec, &f->p, f->shared, false, &err))
+        fail_msg("%s", err.message);
+    f->in = ARENA_ARRAY(&f->arena, float, ROWS *WIDTH);
+    for (int i = 0; i < ROWS * WIDTH; i++)
+        f->in[i] = next_float(f);
 }
 
 static void drop(fixture *f)
@@ -108,17 +116,19 @@ static void drop(fixture *f)
 }
 
 /* Runs rows [first, first + n) and copies both outputs of each row. */
-static lithe_status run(fixture *f, thread_pool *pool, uint32_t first, uint32_t n, float *out, const atomic_bool *cancel, exec_fault *fault)
+static lithe_status run(fixture *f, thread_pool *pool, uint32_t first, uint32_t n, float *out,
+                        const atomic_bool *cancel, exec_fault *fault)
 {
     const void *inputs[1] = {f->in + (size_t)first * WIDTH};
     uint64_t size = exec_memory(f->exec, n, n, thread_pool_size(pool), 0);
     void *memory = memory_alloc((size_t)size);
     assert_non_null(memory);
-    memset(memory, 0xff, (size_t)size);   /* NaN everywhere: what is read before it is written shows */
+    memset(memory, 0xff, (size_t)size); /* NaN everywhere: what is read before it is written shows */
     exec_run r = {.n = n, .inputs = inputs, .memory = memory, .memory_bytes = size, .cancel = cancel, .fault = fault};
     lithe_status st = exec_run_plan(f->exec, pool, &r, NULL);
     for (uint32_t i = 0; i < n && !st; i++)
-        for (uint32_t o = 0; o < 2; o++) memcpy(out + ((first + i) * 2 + o) * WIDTH, exec_output(f->exec, &r, o, i), WIDTH * sizeof(float));
+        for (uint32_t o = 0; o < 2; o++)
+            memcpy(out + ((first + i) * 2 + o) * WIDTH, exec_output(f->exec, &r, o, i), WIDTH * sizeof(float));
     memory_free(memory);
     return st;
 }
@@ -134,8 +144,10 @@ static void threads_and_rows_do_not_matter(void **state)
             thread_pool *pool;
             assert_int_equal(thread_pool_create(&pool, threads, NULL), LITHE_OK);
             if (threads == 1)
-                for (uint32_t r = 0; r < ROWS; r++) assert_int_equal(run(&f, pool, r, 1, want, NULL, NULL), LITHE_OK);
-            for (int i = 0; i < ROWS * 2 * WIDTH; i++) assert_true(isfinite(want[i]));
+                for (uint32_t r = 0; r < ROWS; r++)
+                    assert_int_equal(run(&f, pool, r, 1, want, NULL, NULL), LITHE_OK);
+            for (int i = 0; i < ROWS * 2 * WIDTH; i++)
+                assert_true(isfinite(want[i]));
             static const uint32_t splits[][4] = {{9}, {1, 8}, {4, 5}, {2, 3, 4}, {1, 1, 7}};
             for (size_t s = 0; s < sizeof splits / sizeof *splits; s++) {
                 uint32_t at = 0;
@@ -204,7 +216,8 @@ static void the_first_bad_node_is_named(void **state)
     assert_int_equal(run(&f, pool, 0, ROWS, out, NULL, &fault), LITHE_OK);
     assert_int_equal(f.g.nodes[fault.node].inputs[0], f.g.inputs[0].tensor);
     assert_int_equal(fault.row, 4);
-    for (uint32_t i = 0; i < fault.node; i++) assert_int_not_equal(f.g.nodes[i].inputs[0], f.g.inputs[0].tensor);
+    for (uint32_t i = 0; i < fault.node; i++)
+        assert_int_not_equal(f.g.nodes[i].inputs[0], f.g.inputs[0].tensor);
     thread_pool_destroy(pool);
     drop(&f);
 }

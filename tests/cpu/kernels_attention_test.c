@@ -34,9 +34,11 @@ static void setup(fixture *t, attention_shape shape, uint32_t position, uint32_t
         t->keys[b] = take(t, (size_t)shape.n_kv_heads * ATTENTION_BLOCK * shape.head_dim);
         t->values[b] = take(t, (size_t)shape.n_kv_heads * ATTENTION_BLOCK * shape.value_dim);
     }
-    const size_t n_row = (size_t)shape.n_kv_heads * (shape.head_dim > shape.value_dim ? shape.head_dim : shape.value_dim);
+    const size_t n_row =
+        (size_t)shape.n_kv_heads * (shape.head_dim > shape.value_dim ? shape.head_dim : shape.value_dim);
     float *row = malloc(n_row * sizeof *row);
-    for (uint32_t p = shape.window && position >= shape.window ? position - shape.window + 1 : 0; p < t->positions; p++) {
+    for (uint32_t p = shape.window && position >= shape.window ? position - shape.window + 1 : 0; p < t->positions;
+         p++) {
         for (size_t i = 0; i < n_row; i++)
             row[i] = check_uniform(&r) * 3.0f;
         attention_store(t->keys, shape.n_kv_heads, shape.head_dim, p, row);
@@ -49,8 +51,14 @@ static void setup(fixture *t, attention_shape shape, uint32_t position, uint32_t
     float *q = take(t, (n - 1) * q_stride + heads * shape.head_dim);
     for (size_t i = 0; i < (n - 1) * q_stride + heads * shape.head_dim; i++)
         q[i] = check_uniform(&r) * 2.0f;
-    t->call = (attention_call){.shape = shape, .key_blocks = t->keys, .value_blocks = t->values, .q = q, .q_stride = q_stride,
-                               .out_stride = heads * shape.value_dim + seed % 2, .position = position, .n = n};
+    t->call = (attention_call){.shape = shape,
+                               .key_blocks = t->keys,
+                               .value_blocks = t->values,
+                               .q = q,
+                               .q_stride = q_stride,
+                               .out_stride = heads * shape.value_dim + seed % 2,
+                               .position = position,
+                               .n = n};
     t->call.out = take(t, (n - 1) * t->call.out_stride + heads * shape.value_dim);
 }
 
@@ -103,7 +111,8 @@ static float *run_blocks(const fixture *t, const attention_kernels *k)
     check_memory scratch = check_alloc(attention_scratch_bytes(&c.shape));
     for (uint32_t row = 0; row < c.n; row++)
         for (uint32_t kv = 0; kv < c.shape.n_kv_heads; kv++) {
-            const uint32_t first = attention_first_block(&c.shape, c.position + row), last = (c.position + row) / ATTENTION_BLOCK;
+            const uint32_t first = attention_first_block(&c.shape, c.position + row),
+                           last = (c.position + row) / ATTENTION_BLOCK;
             check_memory parts = check_alloc((last - first + 1) * group * part * sizeof(float));
             for (uint32_t b = last + 1; b-- > first;)
                 k->block(&c, kv, row, b, (float *)parts.p + (b - first) * group * part, scratch.p);
@@ -119,9 +128,10 @@ static void compare(const fixture *t, const char *what, const char *isa, const f
     const attention_call *c = &t->call;
     for (size_t i = 0; i < out_floats(c); i++)
         if (!check_same(got[i], want[i]))
-            fail_msg("attention %s on %s: heads %u x %u, dims %u and %u, window %u, cap %g, position %u, n %u: out[%zu] is %a, expected %a",
-                     what, isa, c->shape.n_kv_heads, c->shape.group, c->shape.head_dim, c->shape.value_dim, c->shape.window,
-                     (double)c->shape.soft_cap, c->position, c->n, i, (double)got[i], (double)want[i]);
+            fail_msg("attention %s on %s: heads %u x %u, dims %u and %u, window %u, cap %g, position %u, n %u: "
+                     "out[%zu] is %a, expected %a",
+                     what, isa, c->shape.n_kv_heads, c->shape.group, c->shape.head_dim, c->shape.value_dim,
+                     c->shape.window, (double)c->shape.soft_cap, c->position, c->n, i, (double)got[i], (double)want[i]);
     free(got);
 }
 
@@ -149,7 +159,8 @@ static void test_dims(void **state)
 {
     (void)state;
     for (uint32_t d = 1; d <= 70; d++)
-        check_shape((attention_shape){2, 1 + d % 4, d, 1 + d * 7 % 70, d % 3 ? 0 : 20, 0.3f, d % 5 ? 0.0f : 5.0f}, d * 3 % 80, 1 + d % 6, d);
+        check_shape((attention_shape){2, 1 + d % 4, d, 1 + d * 7 % 70, d % 3 ? 0 : 20, 0.3f, d % 5 ? 0.0f : 5.0f},
+                    d * 3 % 80, 1 + d % 6, d);
     check_shape((attention_shape){1, 4, 256, 256, 512, 0.0625f, 0.0f}, 700, 3, 5);
     check_shape((attention_shape){3, 3, 64, 64, 0, 0.125f, 0.0f}, 190, 5, 6);
     check_shape((attention_shape){1, 1, 80, 128, 0, 0.1f, 30.0f}, 0, 70, 7);
@@ -162,7 +173,9 @@ static void test_positions(void **state)
     uint32_t seed = 0;
     for (size_t w = 0; w < sizeof windows / sizeof *windows; w++)
         for (uint32_t position = 0; position < 200; position += position < 70 ? 7 : 13)
-            check_shape((attention_shape){1, 1 + seed % 11, 16, 16, windows[w], 0.5f, 0.0f}, position, 1 + seed * 5 % 12, seed), seed++;
+            check_shape((attention_shape){1, 1 + seed % 11, 16, 16, windows[w], 0.5f, 0.0f}, position,
+                        1 + seed * 5 % 12, seed),
+                seed++;
     for (uint32_t n = 1; n < 40; n++)
         check_shape((attention_shape){1, 2, 8, 24, n % 2 ? 30 : 0, 0.5f, 0.0f}, 50, n, n);
     check_shape((attention_shape){1, 2, 8, 8, 40, 0.5f, 0.0f}, 20, 150, 3);
@@ -187,10 +200,12 @@ static void test_error(void **state)
         float *out = run_rows(&t, &k, 4);
         for (uint32_t row = 0; row < 4; row++)
             for (uint32_t h = 0; h < 4; h++) {
-                const uint32_t last = t.call.position + row, first = s.window && last >= s.window ? last - s.window + 1 : 0;
+                const uint32_t last = t.call.position + row,
+                               first = s.window && last >= s.window ? last - s.window + 1 : 0;
                 double sum = 0, o[40] = {0};
                 for (uint32_t p = first; p <= last; p++) {
-                    const float *key = t.keys[p / 64] + (h / 2 * 64 + p % 64) * 48, *v = t.values[p / 64] + (h / 2 * 64 + p % 64) * 40;
+                    const float *key = t.keys[p / 64] + (h / 2 * 64 + p % 64) * 48,
+                                *v = t.values[p / 64] + (h / 2 * 64 + p % 64) * 40;
                     const float *q = t.call.q + row * t.call.q_stride + h * 48;
                     double score = 0;
                     for (int d = 0; d < 48; d++)
@@ -228,8 +243,8 @@ static void bench_one(uint32_t features, attention_shape s, uint32_t position, u
     for (uint32_t r = 0; r < n; r++)
         positions += s.window && position + r >= s.window ? s.window : position + r + 1;
     const double macs = positions * s.n_kv_heads * s.group * (s.head_dim + s.value_dim);
-    printf("attention %-8s heads %u x %u dim %3u window %4u position %4u n %4u %8.1f GMAC/s %7.1f GB/s\n", k.name, s.n_kv_heads, s.group,
-           s.head_dim, s.window, position, n, 1e-9 * macs / best, 4e-9 * macs / s.group / best);
+    printf("attention %-8s heads %u x %u dim %3u window %4u position %4u n %4u %8.1f GMAC/s %7.1f GB/s\n", k.name,
+           s.n_kv_heads, s.group, s.head_dim, s.window, position, n, 1e-9 * macs / best, 4e-9 * macs / s.group / best);
     fflush(stdout);
     free(scratch);
     teardown(&t);
@@ -256,7 +271,10 @@ int main(int argc, char **argv)
     if (argc > 1 && strcmp(argv[1], "--bench") == 0)
         return bench();
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_error), cmocka_unit_test(test_dims), cmocka_unit_test(test_positions), cmocka_unit_test(test_large_scores),
+        cmocka_unit_test(test_error),
+        cmocka_unit_test(test_dims),
+        cmocka_unit_test(test_positions),
+        cmocka_unit_test(test_large_scores),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

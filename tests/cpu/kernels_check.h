@@ -25,8 +25,8 @@
 static inline size_t check_isas(uint32_t out[8])
 {
     static const uint32_t levels[] = {
-        CPU_AVX2, CPU_AVX2 | CPU_AVXVNNI, CPU_AVX2 | CPU_AVX512VNNI, CPU_NEON, CPU_NEON | CPU_DOTPROD,
-        CPU_NEON | CPU_DOTPROD | CPU_I8MM,
+        CPU_AVX2, CPU_AVX2 | CPU_AVXVNNI, CPU_AVX2 | CPU_AVX512VNNI,
+        CPU_NEON, CPU_NEON | CPU_DOTPROD, CPU_NEON | CPU_DOTPROD | CPU_I8MM,
     };
     size_t n = 0;
     for (size_t i = 0; i < sizeof levels / sizeof *levels; i++)

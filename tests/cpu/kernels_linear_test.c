@@ -34,7 +34,7 @@ static uint16_t to_half(float v)
     const uint32_t sign = bits >> 16 & 0x8000u, exponent = bits >> 23 & 255u;
     if (exponent < 103)
         return (uint16_t)sign;
-    if (exponent < 113)  /* subnormal */
+    if (exponent < 113) /* subnormal */
         return (uint16_t)(sign | ((bits & 0x7fffffu) | 0x800000u) >> (126 - exponent));
     return (uint16_t)(sign | (exponent > 142 ? 0x7c00u : (exponent - 112) << 10 | (bits >> 13 & 0x3ffu)));
 }
@@ -56,7 +56,8 @@ static void fill_weights(linear_weights *w, void *p, check_rng *r, fill f)
         if (f == FILL_EXTREME)
             bytes[i] = (unsigned char[]){0x80, 0x7f, 0x81, 0x88}[dice % 4];
         else
-            bytes[i] = (unsigned char)(w->kind == LINEAR_WO8 || w->kind == LINEAR_QC8 ? (int)(dice % 255) - 127 : (int)(dice & 255));
+            bytes[i] = (unsigned char)(w->kind == LINEAR_WO8 || w->kind == LINEAR_QC8 ? (int)(dice % 255) - 127
+                                                                                      : (int)(dice & 255));
     }
 }
 
@@ -67,7 +68,10 @@ static float activation(check_rng *r, fill f, uint32_t row)
     case FILL_EXTREME:
         return row % 3 == 0 ? 1.0f + check_uniform(r) : dice < 20 ? 3.0e4f : dice < 40 ? -3.0e4f : 0.0f;
     case FILL_TINY:
-        return row % 4 == 0 ? 0.0f : check_uniform(r) * (row % 4 == 1 ? 0x1p-126f : row % 4 == 2 ? 0x1p-140f : 0x1p-60f);
+        return row % 4 == 0 ? 0.0f
+                            : check_uniform(r) * (row % 4 == 1   ? 0x1p-126f
+                                                  : row % 4 == 2 ? 0x1p-140f
+                                                                 : 0x1p-60f);
     case FILL_NOT_FINITE:
         return row % 2 && dice == 0 ? NAN : row % 4 == 2 && dice == 1 ? -INFINITY : check_uniform(r);
     default:
@@ -151,7 +155,8 @@ static linear_kernels kernels_for(uint32_t features)
 }
 
 /* Rows n0 .. n1-1 for the first m tokens must equal `want`, and nothing else may be written. */
-static void compare(fixture *t, const linear_kernels *k, uint32_t features, uint32_t m, uint32_t n0, uint32_t n1, const float *want)
+static void compare(fixture *t, const linear_kernels *k, uint32_t features, uint32_t m, uint32_t n0, uint32_t n1,
+                    const float *want)
 {
     const uint32_t n = t->w.n;
     linear_input in = t->in;
@@ -166,8 +171,9 @@ static void compare(fixture *t, const linear_kernels *k, uint32_t features, uint
         for (uint32_t j = 0; j < n; j++) {
             const float expected = j >= n0 && j < n1 ? want[(size_t)i * n + j] : -12345.0f;
             if (!check_same(got[(size_t)i * n + j], expected))
-                fail_msg("%s on %s: m %u n %u k %u, rows %u to %u: y[%u][%u] is %a, expected %a", linear_kind_name(t->w.kind),
-                         check_isa_name(features), m, n, t->w.k, n0, n1, i, j, (double)got[(size_t)i * n + j], (double)expected);
+                fail_msg("%s on %s: m %u n %u k %u, rows %u to %u: y[%u][%u] is %a, expected %a",
+                         linear_kind_name(t->w.kind), check_isa_name(features), m, n, t->w.k, n0, n1, i, j,
+                         (double)got[(size_t)i * n + j], (double)expected);
         }
     free(got);
 }
@@ -218,16 +224,45 @@ static void check_kind(linear_kind kind)
         check_shape(kind, 16, 67, 192, (fill)f, f + 20);
     for (size_t i = 0; i < sizeof large / sizeof *large; i++)
         if (legal(kind, large[i]))
-            check_shape(kind, 33, large[i] > 2000 ? 6 : 66, large[i], i % 2 ? FILL_EXTREME : FILL_PLAIN, (uint32_t)i + 6);
+            check_shape(kind, 33, large[i] > 2000 ? 6 : 66, large[i], i % 2 ? FILL_EXTREME : FILL_PLAIN,
+                        (uint32_t)i + 6);
 }
 
-static void test_f32(void **state) { (void)state; check_kind(LINEAR_F32); }
-static void test_f16(void **state) { (void)state; check_kind(LINEAR_F16); }
-static void test_wo8(void **state) { (void)state; check_kind(LINEAR_WO8); }
-static void test_wo4(void **state) { (void)state; check_kind(LINEAR_WO4); }
-static void test_qc8(void **state) { (void)state; check_kind(LINEAR_QC8); }
-static void test_qc4(void **state) { (void)state; check_kind(LINEAR_QC4); }
-static void test_qb4(void **state) { (void)state; check_kind(LINEAR_QB4); }
+static void test_f32(void **state)
+{
+    (void)state;
+    check_kind(LINEAR_F32);
+}
+static void test_f16(void **state)
+{
+    (void)state;
+    check_kind(LINEAR_F16);
+}
+static void test_wo8(void **state)
+{
+    (void)state;
+    check_kind(LINEAR_WO8);
+}
+static void test_wo4(void **state)
+{
+    (void)state;
+    check_kind(LINEAR_WO4);
+}
+static void test_qc8(void **state)
+{
+    (void)state;
+    check_kind(LINEAR_QC8);
+}
+static void test_qc4(void **state)
+{
+    (void)state;
+    check_kind(LINEAR_QC4);
+}
+static void test_qb4(void **state)
+{
+    (void)state;
+    check_kind(LINEAR_QB4);
+}
 
 /* The largest sums that fit: every product of the largest k has the same sign and size. */
 static void check_largest(linear_kind kind, int weight, unsigned char byte)
@@ -238,8 +273,8 @@ static void check_largest(linear_kind kind, int weight, unsigned char byte)
     setup(&t, kind, 4, 5, LINEAR_MAX_K, FILL_PLAIN, 3);
     memset(t.weights.p, byte, t.w.n * t.w.row_bytes);
     for (uint32_t i = 0; i < t.w.k; i++) {
-        ((float *)t.x.p)[i] = 1.0f;                     /* q - zp = 255 everywhere */
-        ((float *)t.x.p)[t.in.x_stride + i] = -1.0f;    /* -255 */
+        ((float *)t.x.p)[i] = 1.0f;                  /* q - zp = 255 everywhere */
+        ((float *)t.x.p)[t.in.x_stride + i] = -1.0f; /* -255 */
     }
     const linear_kernels c = kernels_for(0);
     quantize(&t, &c);
@@ -275,9 +310,14 @@ static double weight_at(const linear_weights *w, uint32_t row, uint32_t i)
     const unsigned char *p = (const unsigned char *)w->w + row * w->row_bytes;
     float v;
     switch (w->kind) {
-    case LINEAR_F32: memcpy(&v, p + 4 * i, 4); return v;
-    case LINEAR_F16: return f16_load(p + 2 * i);
-    case LINEAR_WO8: case LINEAR_QC8: return ((const int8_t *)p)[i];
+    case LINEAR_F32:
+        memcpy(&v, p + 4 * i, 4);
+        return v;
+    case LINEAR_F16:
+        return f16_load(p + 2 * i);
+    case LINEAR_WO8:
+    case LINEAR_QC8:
+        return ((const int8_t *)p)[i];
     default: {
         const int nibble = i % 2 ? p[i / 2] >> 4 : p[i / 2] & 15;
         return nibble < 8 ? nibble : nibble - 16;
@@ -339,7 +379,8 @@ static void test_quantize(void **state)
                 simd.quantize_row(t.in.x + row * t.in.x_stride, k, q.p, &got);
                 if (!check_same(got.scale, t.qrows[row].scale) || got.zero_point != t.qrows[row].zero_point ||
                     got.sum != t.qrows[row].sum || memcmp(q.p, t.in.q + row * t.in.q_stride, linear_q_stride(k)) != 0)
-                    fail_msg("quantize_row on %s: k %u, row %u of fill %u", check_isa_name(isas[i]), k, row, k % FILL_COUNT);
+                    fail_msg("quantize_row on %s: k %u, row %u of fill %u", check_isa_name(isas[i]), k, row,
+                             k % FILL_COUNT);
             }
             check_free(&q);
         }
@@ -399,8 +440,8 @@ static void test_embedding(void **state)
                     kernels_for(isas[i]).embedding_row(&t.w, id, out.p);
                     for (uint32_t j = 0; j < k; j++)
                         if (!check_same(((float *)out.p)[j], want[j]))
-                            fail_msg("embedding %s on %s: k %u, row %u, element %u", linear_kind_name((linear_kind)kind),
-                                     check_isa_name(isas[i]), k, id, j);
+                            fail_msg("embedding %s on %s: k %u, row %u, element %u",
+                                     linear_kind_name((linear_kind)kind), check_isa_name(isas[i]), k, id, j);
                     check_free(&out);
                 }
             }
@@ -480,8 +521,8 @@ static void bench_one(linear_kind kind, uint32_t features, const bench_shape *s)
         best = took < best ? took : best;
     } while (++runs < 3 || check_seconds() < until);
     const double macs = (double)s->m * s->n * s->k;
-    printf("%-4s %-8s %-8s m %4u n %6u k %4u %8.1f GMAC/s %7.1f GB/s\n", linear_kind_name(kind), k.name[kind], s->what, s->m, s->n, s->k,
-           1e-9 * macs / best, 1e-9 * (double)s->n * (double)t.w.row_bytes / best);
+    printf("%-4s %-8s %-8s m %4u n %6u k %4u %8.1f GMAC/s %7.1f GB/s\n", linear_kind_name(kind), k.name[kind], s->what,
+           s->m, s->n, s->k, 1e-9 * macs / best, 1e-9 * (double)s->n * (double)t.w.row_bytes / best);
     fflush(stdout);
     free(y);
     teardown(&t);
@@ -490,8 +531,9 @@ static void bench_one(linear_kind kind, uint32_t features, const bench_shape *s)
 static int bench(const char *only)
 {
     static const bench_shape shapes[] = {
-        {"decode", 1, 262144 / 4, 640}, {"decode", 1, 2048, 640}, {"decode", 1, 576, 1536},
-        {"prefill", 256, 2048, 640},    {"prefill", 256, 640, 2048}, {"prefill", 256, 576, 1536}, {"short", 16, 2048, 640},
+        {"decode", 1, 262144 / 4, 640}, {"decode", 1, 2048, 640},    {"decode", 1, 576, 1536},
+        {"prefill", 256, 2048, 640},    {"prefill", 256, 640, 2048}, {"prefill", 256, 576, 1536},
+        {"short", 16, 2048, 640},
     };
     uint32_t isas[8];
     const size_t n_isas = check_isas(isas);
@@ -510,10 +552,12 @@ int main(int argc, char **argv)
     if (argc > 1 && strcmp(argv[1], "--bench") == 0)
         return bench(argc > 2 ? argv[2] : NULL);
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_f16_values), cmocka_unit_test(test_quantize_rule), cmocka_unit_test(test_quantize),
-        cmocka_unit_test(test_embedding),  cmocka_unit_test(test_error),         cmocka_unit_test(test_largest_k),
-        cmocka_unit_test(test_f32),        cmocka_unit_test(test_f16),           cmocka_unit_test(test_wo8),
-        cmocka_unit_test(test_wo4),        cmocka_unit_test(test_qc8),           cmocka_unit_test(test_qc4),
+        cmocka_unit_test(test_f16_values), cmocka_unit_test(test_quantize_rule),
+        cmocka_unit_test(test_quantize),   cmocka_unit_test(test_embedding),
+        cmocka_unit_test(test_error),      cmocka_unit_test(test_largest_k),
+        cmocka_unit_test(test_f32),        cmocka_unit_test(test_f16),
+        cmocka_unit_test(test_wo8),        cmocka_unit_test(test_wo4),
+        cmocka_unit_test(test_qc8),        cmocka_unit_test(test_qc4),
         cmocka_unit_test(test_qb4),        cmocka_unit_test(test_first_use_race),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

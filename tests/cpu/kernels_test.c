@@ -60,8 +60,10 @@ static void test_describe(void **state)
     char text[512], small[12];
     cpu_kernels_init(&k, 0);
     const size_t length = cpu_kernels_describe(&k, text, sizeof text);
-    assert_string_equal(text, "linear f32: c\nlinear f16: c\nlinear wo8: c\nlinear wo4: c\nlinear qc8: c\nlinear qc4: c\nlinear qb4: c\n"
-                              "attention: c\nvec: c\n");
+    assert_string_equal(
+        text,
+        "linear f32: c\nlinear f16: c\nlinear wo8: c\nlinear wo4: c\nlinear qc8: c\nlinear qc4: c\nlinear qb4: c\n"
+        "attention: c\nvec: c\n");
     assert_int_equal(length, strlen(text));
     assert_int_equal(cpu_kernels_describe(&k, small, sizeof small), length);
     assert_string_equal(small, "linear f32:");

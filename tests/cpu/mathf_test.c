@@ -18,7 +18,7 @@ typedef struct range_case {
     float (*f)(float);
     double (*ref)(double);
     double max_ulp;
-    float lo, hi; /* of the magnitude; both signs are tried */
+    float lo, hi;    /* of the magnitude; both signs are tried */
     float abs_floor; /* errors below this are not counted (denormal results) */
 } range_case;
 
@@ -95,11 +95,14 @@ static void test_errors(void **state)
 static void test_specials(void **state)
 {
     (void)state;
-    assert_true(mathf_exp(-INFINITY) == 0.0f && mathf_exp(INFINITY) == INFINITY && isnan(mathf_exp(NAN)) && mathf_exp(0.0f) == 1.0f);
+    assert_true(mathf_exp(-INFINITY) == 0.0f && mathf_exp(INFINITY) == INFINITY && isnan(mathf_exp(NAN)) &&
+                mathf_exp(0.0f) == 1.0f);
     assert_true(mathf_exp(-0x1.9d1dap+6f) == 0x1p-149f); /* ln(2^-149): gradual underflow */
-    assert_true(mathf_log(0.0f) == -INFINITY && mathf_log(-0.0f) == -INFINITY && isnan(mathf_log(-1.0f)) && isnan(mathf_log(NAN)));
+    assert_true(mathf_log(0.0f) == -INFINITY && mathf_log(-0.0f) == -INFINITY && isnan(mathf_log(-1.0f)) &&
+                isnan(mathf_log(NAN)));
     assert_true(mathf_log(1.0f) == 0.0f && mathf_log(INFINITY) == INFINITY);
-    assert_true(isnan(mathf_sin(INFINITY)) && isnan(mathf_cos(-INFINITY)) && isnan(mathf_sin(NAN)) && isnan(mathf_cos(NAN)));
+    assert_true(isnan(mathf_sin(INFINITY)) && isnan(mathf_cos(-INFINITY)) && isnan(mathf_sin(NAN)) &&
+                isnan(mathf_cos(NAN)));
     assert_int_equal(mathf_bits(mathf_sin(-0.0f)), 0x80000000u);
     assert_int_equal(mathf_bits(mathf_tanh(-0.0f)), 0x80000000u);
     assert_int_equal(mathf_bits(mathf_erf(-0.0f)), 0x80000000u);
@@ -115,8 +118,10 @@ static void test_min_max(void **state)
     assert_int_equal(mathf_bits(mathf_max(0.0f, -0.0f)), 0);
     assert_int_equal(mathf_bits(mathf_min(-0.0f, 0.0f)), 0x80000000u);
     assert_int_equal(mathf_bits(mathf_min(0.0f, -0.0f)), 0x80000000u);
-    assert_true(isnan(mathf_max(NAN, 1.0f)) && isnan(mathf_max(1.0f, NAN)) && isnan(mathf_min(NAN, 1.0f)) && isnan(mathf_min(1.0f, NAN)));
-    assert_true(mathf_max(-1.0f, 2.0f) == 2.0f && mathf_min(-1.0f, 2.0f) == -1.0f && mathf_max(INFINITY, -INFINITY) == INFINITY);
+    assert_true(isnan(mathf_max(NAN, 1.0f)) && isnan(mathf_max(1.0f, NAN)) && isnan(mathf_min(NAN, 1.0f)) &&
+                isnan(mathf_min(1.0f, NAN)));
+    assert_true(mathf_max(-1.0f, 2.0f) == 2.0f && mathf_min(-1.0f, 2.0f) == -1.0f &&
+                mathf_max(INFINITY, -INFINITY) == INFINITY);
 }
 
 static void test_half(void **state)
@@ -150,8 +155,9 @@ static void test_half(void **state)
 static void test_pow(void **state)
 {
     (void)state;
-    const float special[] = {0.0f, -0.0f, 1.0f, -1.0f, 0.5f, -0.5f, 2.0f, -2.0f, 3.0f, -3.0f, 1e10f, -1e10f, INFINITY, -INFINITY, NAN,
-                             0x1p-140f, 16777216.0f, 33554434.0f, 2.5f, -2.5f};
+    const float special[] = {0.0f,  -0.0f,     1.0f,        -1.0f,       0.5f,   -0.5f,    2.0f,
+                             -2.0f, 3.0f,      -3.0f,       1e10f,       -1e10f, INFINITY, -INFINITY,
+                             NAN,   0x1p-140f, 16777216.0f, 33554434.0f, 2.5f,   -2.5f};
     const size_t n = sizeof special / sizeof special[0];
     for (size_t i = 0; i < n; i++)
         for (size_t j = 0; j < n; j++) {

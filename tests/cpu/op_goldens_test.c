@@ -39,7 +39,10 @@ typedef struct golden {
     uint32_t n;
 } golden;
 
-static size_t padded(size_t n) { return (n + 15) & ~(size_t)15; }
+static size_t padded(size_t n)
+{
+    return (n + 15) & ~(size_t)15;
+}
 
 static void golden_open(golden *f, const char *name)
 {
@@ -77,7 +80,10 @@ static const golden_tensor *golden_find(const golden *f, const char *name, uint3
     return NULL;
 }
 
-static uint32_t error_node(const lithe_error *err) { return (uint32_t)err->node; }
+static uint32_t error_node(const lithe_error *err)
+{
+    return (uint32_t)err->node;
+}
 
 /* Runs the model; result[i] is a copy (malloc) of graph output i. Returns the number of outputs. */
 typedef struct result {
@@ -86,7 +92,8 @@ typedef struct result {
     size_t size;
 } result;
 
-static uint32_t run_model(const char *name, const golden *f, uint32_t features, bool passes, uint32_t threads, result *results)
+static uint32_t run_model(const char *name, const golden *f, uint32_t features, bool passes, uint32_t threads,
+                          result *results)
 {
     lithe_error err;
     arena a;
@@ -198,7 +205,10 @@ static void test_case(void **state)
         fail_msg("%s is %.2f times the allowed difference from the reference", name, worst);
 }
 
-static int by_name(const void *a, const void *b) { return strcmp(*(char *const *)a, *(char *const *)b); }
+static int by_name(const void *a, const void *b)
+{
+    return strcmp(*(char *const *)a, *(char *const *)b);
+}
 
 static size_t list_cases(char **names)
 {

@@ -24,7 +24,10 @@ static uint32_t random_below(uint32_t n)
     return (uint32_t)(seed >> 33) % n;
 }
 
-static float random_float(void) { return (float)((int)random_below(4001) - 2000) / 500.0f; }
+static float random_float(void)
+{
+    return (float)((int)random_below(4001) - 2000) / 500.0f;
+}
 
 /* One call under construction: operands with ROWS rows each, padded to another stride, or one row for all. */
 typedef struct bench {
@@ -85,10 +88,14 @@ static void add(bench *b, graph_type type, uint32_t rank, const int32_t *dims, b
     b->node.n_outputs = b->n_out;
 }
 
-#define DIMS(...) (uint32_t)(sizeof((int32_t[]){__VA_ARGS__}) / sizeof(int32_t)), (const int32_t[]){__VA_ARGS__}
-#define IN(type, ...) add(&b, type, DIMS(__VA_ARGS__), false, false)
+#define DIMS(...)                                                                                                      \
+    (uint32_t)(sizeof((int32_t[]){__VA_ARGS__}) / sizeof(int32_t)), (const int32_t[])                                  \
+    {                                                                                                                  \
+        __VA_ARGS__                                                                                                    \
+    }
+#define IN(type, ...)     add(&b, type, DIMS(__VA_ARGS__), false, false)
 #define SHARED(type, ...) add(&b, type, DIMS(__VA_ARGS__), false, true)
-#define OUT(type, ...) add(&b, type, DIMS(__VA_ARGS__), true, false)
+#define OUT(type, ...)    add(&b, type, DIMS(__VA_ARGS__), true, false)
 
 static void end(bench *b)
 {
@@ -96,12 +103,19 @@ static void end(bench *b)
         free(b->blocks[i]);
 }
 
-static void *data_of(const bench *b, uint32_t operand, uint32_t row) { return b->operands[operand].data + row * b->operands[operand].row_stride; }
-static void *out_of(const bench *b, uint32_t row) { return data_of(b, b->n_in, row); }
+static void *data_of(const bench *b, uint32_t operand, uint32_t row)
+{
+    return b->operands[operand].data + row * b->operands[operand].row_stride;
+}
+static void *out_of(const bench *b, uint32_t row)
+{
+    return data_of(b, b->n_in, row);
+}
 
 static op_call call_of(const bench *b, const cpu_kernels *k)
 {
-    return (op_call){.node = &b->node, .graph = &b->g, .kernels = k, .inputs = b->operands, .outputs = b->operands + b->n_in};
+    return (op_call){
+        .node = &b->node, .graph = &b->g, .kernels = k, .inputs = b->operands, .outputs = b->operands + b->n_in};
 }
 
 static void run_units(op_call *c, uint64_t step)
@@ -406,7 +420,8 @@ static void test_pad_and_tile(void **state)
     for (int32_t y = 0; y < 5; y++)
         for (int32_t x = 0; x < 7; x++) {
             const bool inside = y >= 1 && y < 3 && x >= 3 && x < 6;
-            assert_int_equal(((int32_t *)out_of(&b, 2))[y * 7 + x], inside ? ((int32_t *)data_of(&b, 0, 2))[(y - 1) * 3 + x - 3] : 9);
+            assert_int_equal(((int32_t *)out_of(&b, 2))[y * 7 + x],
+                             inside ? ((int32_t *)data_of(&b, 0, 2))[(y - 1) * 3 + x - 3] : 9);
         }
     end(&b);
     begin(&b, OP_TILE);
@@ -434,7 +449,8 @@ static void test_join_and_part(void **state)
         const int32_t o = i / 35, j = i / 5 % 7, c = i % 5;
         const int k = j < 2 ? 0 : j < 3 ? 1 : 2;
         static const int32_t first[] = {0, 2, 3}, size[] = {2, 1, 4};
-        assert_int_equal(((int16_t *)out_of(&b, 0))[i], ((int16_t *)data_of(&b, (uint32_t)k, 0))[(o * size[k] + j - first[k]) * 5 + c]);
+        assert_int_equal(((int16_t *)out_of(&b, 0))[i],
+                         ((int16_t *)data_of(&b, (uint32_t)k, 0))[(o * size[k] + j - first[k]) * 5 + c]);
     }
     end(&b);
     begin(&b, OP_UNPACK);
@@ -444,7 +460,8 @@ static void test_join_and_part(void **state)
     OUT(GRAPH_I32, 3, 5);
     run(&b);
     for (int32_t i = 0; i < 30; i++)
-        assert_int_equal(((int32_t *)data_of(&b, 1 + (uint32_t)i / 5 % 2, 2))[i / 10 * 5 + i % 5], ((int32_t *)data_of(&b, 0, 2))[i]);
+        assert_int_equal(((int32_t *)data_of(&b, 1 + (uint32_t)i / 5 % 2, 2))[i / 10 * 5 + i % 5],
+                         ((int32_t *)data_of(&b, 0, 2))[i]);
     end(&b);
 }
 
@@ -453,7 +470,8 @@ static void test_update_slice(void **state)
     (void)state;
     for (int round = 0; round < 12; round++) {
         bench b;
-        const int32_t start[4] = {0, (int32_t)random_below(4) - 1, (int32_t)random_below(300), (int32_t)random_below(8) - 2};
+        const int32_t start[4] = {0, (int32_t)random_below(4) - 1, (int32_t)random_below(300),
+                                  (int32_t)random_below(8) - 2};
         begin(&b, OP_DYNAMIC_UPDATE_SLICE);
         IN(GRAPH_F32, 1, 2, 200, 6);
         IN(GRAPH_F32, 1, 1, 3, 4);
@@ -556,7 +574,8 @@ static void test_reduce(void **state)
         add(&b, GRAPH_F32, rank, out, true, false);
         run(&b);
         const float *x = data_of(&b, 0, 1), *y = out_of(&b, 1);
-        float *lanes = calloc(b.tensors[1].elements * 16, sizeof *lanes), *best = calloc(b.tensors[1].elements, sizeof *best);
+        float *lanes = calloc(b.tensors[1].elements * 16, sizeof *lanes),
+              *best = calloc(b.tensors[1].elements, sizeof *best);
         uint64_t *seen = calloc(b.tensors[1].elements, sizeof *seen);
         assert_true(lanes && best && seen);
         for (uint64_t i = 0; i < b.tensors[0].elements; i++) {
@@ -564,7 +583,9 @@ static void test_reduce(void **state)
             unravel(i, &b.tensors[0], index);
             const uint64_t to = broadcast_index(&b.tensors[1], rank, index);
             lanes[to * 16 + seen[to] % 16] += x[i];
-            best[to] = seen[to] == 0 ? x[i] : b.node.op == OP_REDUCE_MAX ? fmaxf(best[to], x[i]) : fminf(best[to], x[i]);
+            best[to] = seen[to] == 0                ? x[i]
+                       : b.node.op == OP_REDUCE_MAX ? fmaxf(best[to], x[i])
+                                                    : fminf(best[to], x[i]);
             seen[to]++;
         }
         for (uint64_t i = 0; i < b.tensors[1].elements; i++) {
@@ -602,7 +623,8 @@ static void test_batch_matmul(void **state)
             const int p = i / (2 * M * N), q = i / (M * N) % 2, m = i / N % M, n = i % N;
             float lanes[16] = {0}, sum = 0;
             for (int k = 0; k < K; k++) {
-                const float u = x[q * M * K + (adj_x ? k * M + m : m * K + k)], v = y[p * K * N + (adj_y ? n * K + k : k * N + n)];
+                const float u = x[q * M * K + (adj_x ? k * M + m : m * K + k)],
+                            v = y[p * K * N + (adj_y ? n * K + k : k * N + n)];
                 sum = fmaf(u, v, sum);
                 lanes[k % 16] = fmaf(u, v, lanes[k % 16]);
             }
@@ -788,7 +810,8 @@ static void test_refusals(void **state)
     b.node.source = 17;
     op_call c = call_of(&b, &k);
     assert_int_equal(op_prepare(&c, &err), LITHE_E_UNSUPPORTED);
-    assert_string_equal(err.message, "signature 'test', node 17 (ADD): no CPU kernel for f32, i32 -> f32: types differ");
+    assert_string_equal(err.message,
+                        "signature 'test', node 17 (ADD): no CPU kernel for f32, i32 -> f32: types differ");
     assert_int_equal(err.node, 17);
     b.node.op = OP_ATTENTION;
     assert_int_equal(op_prepare(&c, &err), LITHE_E_UNSUPPORTED);
@@ -810,12 +833,24 @@ static void test_refusals(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_broadcast),     cmocka_unit_test(test_select),       cmocka_unit_test(test_integers),
-        cmocka_unit_test(test_cast),          cmocka_unit_test(test_transpose),    cmocka_unit_test(test_slice),
-        cmocka_unit_test(test_pad_and_tile),  cmocka_unit_test(test_join_and_part), cmocka_unit_test(test_update_slice),
-        cmocka_unit_test(test_gather),        cmocka_unit_test(test_range),        cmocka_unit_test(test_reduce),
-        cmocka_unit_test(test_batch_matmul),  cmocka_unit_test(test_rows), cmocka_unit_test(test_pool_with_a_huge_filter),         cmocka_unit_test(test_gated_delta),
-        cmocka_unit_test(test_tril_inv),      cmocka_unit_test(test_refusals),
+        cmocka_unit_test(test_broadcast),
+        cmocka_unit_test(test_select),
+        cmocka_unit_test(test_integers),
+        cmocka_unit_test(test_cast),
+        cmocka_unit_test(test_transpose),
+        cmocka_unit_test(test_slice),
+        cmocka_unit_test(test_pad_and_tile),
+        cmocka_unit_test(test_join_and_part),
+        cmocka_unit_test(test_update_slice),
+        cmocka_unit_test(test_gather),
+        cmocka_unit_test(test_range),
+        cmocka_unit_test(test_reduce),
+        cmocka_unit_test(test_batch_matmul),
+        cmocka_unit_test(test_rows),
+        cmocka_unit_test(test_pool_with_a_huge_filter),
+        cmocka_unit_test(test_gated_delta),
+        cmocka_unit_test(test_tril_inv),
+        cmocka_unit_test(test_refusals),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

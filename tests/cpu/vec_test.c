@@ -29,8 +29,9 @@ static uint32_t random_bits(void)
 /* kind 0: of order one, 1: any finite magnitude or NaN, 2: special values among ordinary ones */
 static void fill(float *x, size_t n, int kind)
 {
-    static const float special[] = {0.0f, -0.0f, INFINITY, -INFINITY, NAN, 0x1p-149f, -0x1p-130f, 1.0f, -1.0f, 88.8f, -88.0f, -104.5f,
-                                    131072.0f, 131073.0f, 1e30f, -1e30f, 0.625f, 0.95f, 4.5f, 0x1.fffffep+127f};
+    static const float special[] = {0.0f,  -0.0f,  INFINITY, -INFINITY, NAN,     0x1p-149f,       -0x1p-130f,
+                                    1.0f,  -1.0f,  88.8f,    -88.0f,    -104.5f, 131072.0f,       131073.0f,
+                                    1e30f, -1e30f, 0.625f,   0.95f,     4.5f,    0x1.fffffep+127f};
     for (size_t i = 0; i < n; i++) {
         const uint32_t r = random_bits();
         x[i] = ((float)(int32_t)r * 0x1p-31f) * 8.0f;
@@ -45,8 +46,8 @@ static void expect_equal(const char *what, size_t n, int kind, const float *a, c
 {
     for (size_t i = 0; i < count; i++)
         if (mathf_bits(a[i]) != mathf_bits(b[i]) && !(isnan(a[i]) && isnan(b[i]))) {
-            print_error("%s, n = %zu, values of kind %d: element %zu is %a in C, %a in %s\n", what, n, kind, i, (double)a[i], (double)b[i],
-                        isa_kernels->name);
+            print_error("%s, n = %zu, values of kind %d: element %zu is %a in C, %a in %s\n", what, n, kind, i,
+                        (double)a[i], (double)b[i], isa_kernels->name);
             fail();
         }
 }
@@ -67,16 +68,16 @@ static void fill_all(int kind)
     memcpy(bufs.y, bufs.x, sizeof bufs.x);
 }
 
-#define COMPARE(what, call)                                                                                             \
-    do {                                                                                                                \
-        fill_all(kind);                                                                                                 \
-        const vec_kernels *k = c_kernels;                                                                               \
-        float *out = bufs.x + 3;                                                                                        \
-        call;                                                                                                           \
-        k = isa_kernels;                                                                                                \
-        out = bufs.y + 3;                                                                                               \
-        call;                                                                                                           \
-        expect_equal(what, n, kind, bufs.x, bufs.y, SPACE);                                                             \
+#define COMPARE(what, call)                                                                                            \
+    do {                                                                                                               \
+        fill_all(kind);                                                                                                \
+        const vec_kernels *k = c_kernels;                                                                              \
+        float *out = bufs.x + 3;                                                                                       \
+        call;                                                                                                          \
+        k = isa_kernels;                                                                                               \
+        out = bufs.y + 3;                                                                                              \
+        call;                                                                                                          \
+        expect_equal(what, n, kind, bufs.x, bufs.y, SPACE);                                                            \
     } while (0)
 
 static void compare_elementwise(size_t n, int kind)
@@ -182,12 +183,12 @@ static double seconds(void)
     return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
 }
 
-#define BENCH(what, call)                                                                                               \
-    do {                                                                                                                \
-        const double t0 = seconds();                                                                                    \
-        for (int rep = 0; rep < 2000; rep++)                                                                            \
-            call;                                                                                                       \
-        printf("%-6s %-10s %7.3f ns/element\n", k->name, what, (seconds() - t0) / 2000.0 / 2048.0 * 1e9);               \
+#define BENCH(what, call)                                                                                              \
+    do {                                                                                                               \
+        const double t0 = seconds();                                                                                   \
+        for (int rep = 0; rep < 2000; rep++)                                                                           \
+            call;                                                                                                      \
+        printf("%-6s %-10s %7.3f ns/element\n", k->name, what, (seconds() - t0) / 2000.0 / 2048.0 * 1e9);              \
     } while (0)
 
 static void bench(const vec_kernels *k)
@@ -236,6 +237,7 @@ int main(int argc, char **argv)
         return 0;
     }
     (void)seen;
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_definitions), cmocka_unit_test(test_equal), cmocka_unit_test(test_equal_dense)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_definitions), cmocka_unit_test(test_equal),
+                                       cmocka_unit_test(test_equal_dense)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -34,7 +34,7 @@ enum { N_SPLITS = sizeof splits / sizeof *splits };
 
 /* What a run left: the logits after the prompt and after each decoded token. */
 typedef struct trace {
-    float *logits;   /* [POINTS][vocab] */
+    float *logits; /* [POINTS][vocab] */
     size_t vocab;
 } trace;
 
@@ -77,8 +77,8 @@ static void equal(const trace *a, const trace *b, const char *what)
     assert_int_equal(a->vocab, b->vocab);
     for (size_t i = 0; i < POINTS * a->vocab; i++) {
         if (memcmp(&a->logits[i], &b->logits[i], sizeof(float)) != 0) {
-            fail_msg("%s: token %zu at point %zu is %.9g, not %.9g", what, i % a->vocab, i / a->vocab, (double)b->logits[i],
-                     (double)a->logits[i]);
+            fail_msg("%s: token %zu at point %zu is %.9g, not %.9g", what, i % a->vocab, i / a->vocab,
+                     (double)b->logits[i], (double)a->logits[i]);
         }
     }
 }
@@ -111,7 +111,8 @@ static void check_hash(const char *name, const char *plan, const trace *t)
     FILE *f = fopen("tests/data/golden/logits.hashes", "r");
     assert_non_null(f);
     while (fgets(line, sizeof line, f)) {
-        if (sscanf(line, "%63s %15s %llx", bundle, kind, &want) == 3 && !strcmp(bundle, name) && !strcmp(kind, plan) && want != hash(t)) {
+        if (sscanf(line, "%63s %15s %llx", bundle, kind, &want) == 3 && !strcmp(bundle, name) && !strcmp(kind, plan) &&
+            want != hash(t)) {
             fclose(f);
             fail_msg("%s, plan %s: the logits' hash is %s, on other machines it is %016llx", name, plan, found, want);
         }
@@ -325,9 +326,11 @@ int main(int argc, char **argv)
 {
     struct CMUnitTest tests[3 * 64];
     bool few = getenv("LITHE_SANITIZED") != NULL;
-    size_t n = 0, n_names = argc > 1 ? (size_t)argc - 1 : few ? sizeof sanitized / sizeof *sanitized : (size_t)N_EVERYDAY;
-    static const CMUnitTestFunction kinds[] = {equal_on_every_level_with_any_threads_and_splits, equal_beside_seven_other_sessions,
-                                               reads_follow_use_not_capacity};
+    size_t n = 0, n_names = argc > 1 ? (size_t)argc - 1
+                            : few    ? sizeof sanitized / sizeof *sanitized
+                                     : (size_t)N_EVERYDAY;
+    static const CMUnitTestFunction kinds[] = {equal_on_every_level_with_any_threads_and_splits,
+                                               equal_beside_seven_other_sessions, reads_follow_use_not_capacity};
     static const char *const titles[] = {"levels, threads, splits: ", "beside others: ", "capacity: "};
     static char names[3 * 64][128], bundle[64][64];
     for (size_t i = 0; i < n_names && i < 64; i++) {

@@ -21,7 +21,8 @@ static bool run(const char *name, const char *without, bool no_fusion, float *ou
     o.n_threads = 2;
     o.without_pass = without;
     o.no_fusion = no_fusion;
-    if (lithe_model_open(bundle_path(name), &o, &m, NULL)) return false;
+    if (lithe_model_open(bundle_path(name), &o, &m, NULL))
+        return false;
     static char kept[32];
     strncpy(kept, lithe_model_get_info(m)->plan, sizeof kept - 1);
     *plan = kept;
@@ -39,7 +40,8 @@ static bool run(const char *name, const char *without, bool no_fusion, float *ou
 static void the_answer_does_not_depend_on_fusion(void **state)
 {
     (void)state;
-    static const char *const names[] = {"toy-fp32", "toy-int8", "toy-int4b32", "toy-window", "toy-recurrent", "tiny-hybrid-fp32", "tiny-hybrid-int8"};
+    static const char *const names[] = {"toy-fp32",      "toy-int8",         "toy-int4b32",     "toy-window",
+                                        "toy-recurrent", "tiny-hybrid-fp32", "tiny-hybrid-int8"};
     static const char *const exact[] = {"fold", "merge", "drop", "rope", "gated"};
     static float want[MOST_VOCAB], got[MOST_VOCAB];
     for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
@@ -50,7 +52,8 @@ static void the_answer_does_not_depend_on_fusion(void **state)
         assert_true(run(names[i], NULL, true, got, &n, &plan));
         assert_memory_equal(want, got, vocab * sizeof *want);
         for (size_t k = 0; k < sizeof exact / sizeof *exact; k++) {
-            if (!run(names[i], exact[k], false, got, &n, &plan) || strcmp(plan, "any length") != 0) continue;
+            if (!run(names[i], exact[k], false, got, &n, &plan) || strcmp(plan, "any length") != 0)
+                continue;
             assert_int_equal(n, vocab);
             assert_memory_equal(want, got, vocab * sizeof *want);
         }
@@ -68,7 +71,8 @@ static void without_recognition_another_plan_answers(void **state)
         assert_true(run(names[i], NULL, false, want, &vocab, &plan));
         assert_true(run(names[i], "attention", false, got, &n, &plan));
         assert_string_equal(plan, "unified");
-        for (size_t t = 0; t < vocab; t++) assert_true(fabs((double)want[t] - (double)got[t]) <= 1e-4);
+        for (size_t t = 0; t < vocab; t++)
+            assert_true(fabs((double)want[t] - (double)got[t]) <= 1e-4);
     }
 }
 

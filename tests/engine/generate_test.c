@@ -11,13 +11,14 @@
 #include <cmocka.h>
 
 enum { PROMPT = 20, MOST = 64, TEXT = 4096 };
-static const int32_t prompt[PROMPT] = {1, 281, 259, 17, 264, 290, 276, 3, 130, 260, 271, 299, 268, 282, 258, 75, 266, 297, 280, 262};
+static const int32_t prompt[PROMPT] = {1,   281, 259, 17,  264, 290, 276, 3,   130, 260,
+                                       271, 299, 268, 282, 258, 75,  266, 297, 280, 262};
 
 /* What an answer's events brought, one after the other. */
 typedef struct answer {
     lithe_session *session;
     int32_t ids[MOST];
-    char parts[MOST][64];        /* the text of each token's event */
+    char parts[MOST][64]; /* the text of each token's event */
     char text[TEXT];
     size_t n, n_last;            /* token events, last events with id -1 */
     size_t cancel_at, refuse_at; /* after so many tokens; 0: never */
@@ -27,7 +28,7 @@ typedef struct answer {
 static bool take(void *user, const lithe_token_event *e)
 {
     answer *a = user;
-    assert_int_equal(a->n_last, 0);   /* nothing follows the last event */
+    assert_int_equal(a->n_last, 0); /* nothing follows the last event */
     assert_true(strlen(a->text) + e->text_bytes < TEXT && e->text_bytes < 64);
     strncat(a->text, e->text, e->text_bytes);
     if (e->id < 0) {
@@ -88,7 +89,7 @@ static void request_goes_before_session_before_bundle(void **state)
     lithe_error err = {0};
     lithe_model *model = open_toy();
     const lithe_model_info *info = lithe_model_get_info(model);
-    assert_int_equal(info->sampler.top_k, 1);   /* the toys' metadata: top-p, k 1, p 0.95, temperature 1 */
+    assert_int_equal(info->sampler.top_k, 1); /* the toys' metadata: top-p, k 1, p 0.95, temperature 1 */
     assert_true(info->sampler.top_p > 0.949f && info->sampler.top_p < 0.951f);
     assert_int_equal(info->sampler_sources.top_p, LITHE_FROM_BUNDLE);
     lithe_session_options so;
@@ -131,9 +132,12 @@ static void samplers_that_cannot_be_are_refused(void **state)
 {
     (void)state;
     static const lithe_sampler_request wrong[] = {
-        {LITHE_SET_TEMPERATURE, {-0.1f, 0, 1, 0}}, {LITHE_SET_TEMPERATURE, {__builtin_inff(), 0, 1, 0}},
-        {LITHE_SET_TEMPERATURE, {__builtin_nanf(""), 0, 1, 0}}, {LITHE_SET_TOP_K, {0, -1, 1, 0}},
-        {LITHE_SET_TOP_P, {0, 0, 0, 0}}, {LITHE_SET_TOP_P, {0, 0, 1.01f, 0}},
+        {LITHE_SET_TEMPERATURE, {-0.1f, 0, 1, 0}},
+        {LITHE_SET_TEMPERATURE, {__builtin_inff(), 0, 1, 0}},
+        {LITHE_SET_TEMPERATURE, {__builtin_nanf(""), 0, 1, 0}},
+        {LITHE_SET_TOP_K, {0, -1, 1, 0}},
+        {LITHE_SET_TOP_P, {0, 0, 0, 0}},
+        {LITHE_SET_TOP_P, {0, 0, 1.01f, 0}},
     };
     lithe_model *model = open_toy();
     lithe_session *s = must_create(model, 0);
@@ -331,7 +335,7 @@ static void a_stop_token_ends_the_answer_without_its_text(void **state)
     assert_int_equal(a.result.finish, LITHE_FINISH_STOP);
     assert_int_equal(a.n, 1);
     assert_string_equal(a.text, "");
-    greedy(&a, s, 12);   /* ignore_stop goes on */
+    greedy(&a, s, 12); /* ignore_stop goes on */
     assert_int_equal(a.n, 12);
     lithe_session_destroy(s);
     lithe_model_close(model);

@@ -69,7 +69,8 @@ static void damaged_bundles(void **state)
     uint8_t *data = read_file(toy_path("toy-int8"), &size);
     assert_int_equal(size, 244544);
     write_file(path, data, size - 1000);
-    refused(path, LITHE_E_TRUNCATED, "section 3 (TFLiteModel) ends at byte 244544, but the file has 243544 bytes: it is truncated");
+    refused(path, LITHE_E_TRUNCATED,
+            "section 3 (TFLiteModel) ends at byte 244544, but the file has 243544 bytes: it is truncated");
     write_file(path, data, 20);
     refused(path, LITHE_E_TRUNCATED, "the file has 20 bytes, but a bundle's header alone needs 32: it is truncated");
     store_u32(data + 8, 2);
@@ -86,7 +87,8 @@ static void bundles_that_lack_something(void **state)
     variant_begin(&v, "toy-int8");
     v.drop[0] = SECTION_SP_TOKENIZER;
     const char *path = variant_end(&v, "no_tokenizer");
-    refused(path, LITHE_E_TOKENIZER, "the bundle has no tokenizer: neither an SP_Tokenizer nor an HF_Tokenizer_Zlib section");
+    refused(path, LITHE_E_TOKENIZER,
+            "the bundle has no tokenizer: neither an SP_Tokenizer nor an HF_Tokenizer_Zlib section");
     remove(path);
     variant_begin(&v, "toy-int8");
     v.drop[0] = SECTION_TFLITE_MODEL;
@@ -106,8 +108,9 @@ static void states_that_cannot_be_told(void **state)
     v.drop[0] = SECTION_EXECUTOR_METADATA;
     variant_rename_states(&v, "in", "ou");
     const char *path = variant_end(&v, "states");
-    refused(path, LITHE_E_MODEL, "signature 'decode': no state (KV cache) can be told among the inputs: tokens, input_pos, mask, "
-                                 "in_cache_k_0, in_cache_v_0, in_cache_k_1, in_cache_v_1");
+    refused(path, LITHE_E_MODEL,
+            "signature 'decode': no state (KV cache) can be told among the inputs: tokens, input_pos, mask, "
+            "in_cache_k_0, in_cache_v_0, in_cache_k_1, in_cache_v_1");
     remove(path);
 }
 
@@ -129,7 +132,10 @@ static void same_answer_by(const char *path, const char *toy, const lithe_model_
     lithe_model_close(b);
 }
 
-static void same_answer(const char *path, const char *toy) { same_answer_by(path, toy, NULL); }
+static void same_answer(const char *path, const char *toy)
+{
+    same_answer_by(path, toy, NULL);
+}
 
 static void states_are_derived_without_executor_metadata(void **state)
 {
@@ -219,7 +225,8 @@ static void a_state_that_decode_has_not(void **state)
     variant_rename_input(&v, "prefill_32", 3, '9');
     const char *path = variant_end(&v, "other_state");
     assert_int_equal(lithe_model_open(path, &o, &model, &err), LITHE_E_MODEL);
-    assert_string_equal(err.message, "state kv_cache_k_9 is f32 [1, 2, 64, 16], where a state of signature decode is expected");
+    assert_string_equal(err.message,
+                        "state kv_cache_k_9 is f32 [1, 2, 64, 16], where a state of signature decode is expected");
     assert_string_equal(err.signature, "prefill_32");
     remove(path);
 }

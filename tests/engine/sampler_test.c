@@ -24,10 +24,12 @@ static void check_frequencies(const lithe_sampler *sampler, const float *logits,
 {
     lithe_session s = {.rng = 12345};
     size_t *seen = calloc(n, sizeof *seen);
-    for (int i = 0; i < DRAWS; i++) seen[draw(&s, sampler, logits, n)]++;
+    for (int i = 0; i < DRAWS; i++)
+        seen[draw(&s, sampler, logits, n)]++;
     for (size_t i = 0; i < n; i++) {
         double deviation = sqrt(want[i] * (1 - want[i]) * DRAWS);
-        if (fabs((double)seen[i] - want[i] * DRAWS) > 5 * deviation + 1e-9) fail_msg("token %zu: %zu of %d draws, expected %.1f", i, seen[i], DRAWS, want[i] * DRAWS);
+        if (fabs((double)seen[i] - want[i] * DRAWS) > 5 * deviation + 1e-9)
+            fail_msg("token %zu: %zu of %d draws, expected %.1f", i, seen[i], DRAWS, want[i] * DRAWS);
     }
     free(seen);
     free(s.candidates);
@@ -40,8 +42,10 @@ static void temperature_shapes_frequencies(void **state)
     for (int k = 0; k < 3; k++) {
         lithe_sampler sampler = {.temperature = k == 0 ? 1 : k == 1 ? 0.5F : 2, .top_p = 1};
         double want[4], sum = 0;
-        for (int i = 0; i < 4; i++) sum += want[i] = exp((double)(logits[i] / sampler.temperature));
-        for (int i = 0; i < 4; i++) want[i] /= sum;
+        for (int i = 0; i < 4; i++)
+            sum += want[i] = exp((double)(logits[i] / sampler.temperature));
+        for (int i = 0; i < 4; i++)
+            want[i] /= sum;
         check_frequencies(&sampler, logits, want, 4);
     }
 }
@@ -49,7 +53,7 @@ static void temperature_shapes_frequencies(void **state)
 static void top_k_keeps_the_k_best(void **state)
 {
     (void)state;
-    const float logits[5] = {1, 3, 2, 3, 0};    /* a tie for the best; k = 3 keeps 1, 3 and 2 */
+    const float logits[5] = {1, 3, 2, 3, 0}; /* a tie for the best; k = 3 keeps 1, 3 and 2 */
     lithe_sampler sampler = {.temperature = 1, .top_k = 3, .top_p = 1};
     double e = exp(-1.0), want[5] = {0, 1 / (2 + e), e / (2 + e), 1 / (2 + e), 0};
     check_frequencies(&sampler, logits, want, 5);
@@ -72,15 +76,19 @@ static void candidates_equal_those_of_sorting(void **state)
     (void)state;
     float logits[N];
     for (int round = 0; round < 20; round++) {
-        for (int i = 0; i < N; i++) logits[i] = (float)((i * 7919 + round * 104729) % 997) / 500;
+        for (int i = 0; i < N; i++)
+            logits[i] = (float)((i * 7919 + round * 104729) % 997) / 500;
         lithe_sampler sampler = {.temperature = 100, .top_k = 1 + round * 3, .top_p = 1};
         bool seen[N] = {false};
         lithe_session s = {.rng = (uint64_t)round};
-        for (int i = 0; i < 4000; i++) seen[draw(&s, &sampler, logits, N)] = true;
+        for (int i = 0; i < 4000; i++)
+            seen[draw(&s, &sampler, logits, N)] = true;
         for (int i = 0; i < N; i++) {
             int ahead = 0;
-            for (int j = 0; j < N; j++) ahead += logits[j] > logits[i] || (logits[j] == logits[i] && j < i);
-            if (sampler.top_k > 1) assert_int_equal(seen[i], ahead < sampler.top_k);
+            for (int j = 0; j < N; j++)
+                ahead += logits[j] > logits[i] || (logits[j] == logits[i] && j < i);
+            if (sampler.top_k > 1)
+                assert_int_equal(seen[i], ahead < sampler.top_k);
         }
         free(s.candidates);
     }
@@ -101,7 +109,8 @@ static void a_seed_repeats_its_draws(void **state)
 {
     (void)state;
     float logits[N];
-    for (int i = 0; i < N; i++) logits[i] = (float)(i % 37) / 10;
+    for (int i = 0; i < N; i++)
+        logits[i] = (float)(i % 37) / 10;
     lithe_sampler sampler = {.temperature = 1, .top_p = 0.95F};
     lithe_session a = {.rng = 7}, b = {.rng = 7}, c = {.rng = 8};
     int different = 0;

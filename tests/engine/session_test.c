@@ -12,7 +12,7 @@
 
 #include <cmocka.h>
 
-enum { CONTEXT = 64, VOCAB = 300 };   /* of the toys, whose prefill signatures take 8 and 32 tokens */
+enum { CONTEXT = 64, VOCAB = 300 }; /* of the toys, whose prefill signatures take 8 and 32 tokens */
 static const lithe_plan_kind plans[] = {LITHE_PLAN_ANY_LENGTH, LITHE_PLAN_AS_EXPORTED, LITHE_PLAN_UNIFIED};
 
 static lithe_model *open_toy(const char *name, lithe_plan_kind plan)
@@ -202,7 +202,7 @@ static void a_cancelled_prefill_leaves_a_session_that_goes_on(void **state)
         assert_int_equal(lithe_session_prefill(s, ids, 40, NULL, NULL, &err), LITHE_E_CANCELLED);
         assert_int_equal(lithe_session_position(s), 0);
         lithe_status st = lithe_session_prefill(s, ids, 40, stop_after, &limit, &err);
-        assert_true(st == LITHE_OK || st == LITHE_E_CANCELLED);   /* one chunk may hold it all */
+        assert_true(st == LITHE_OK || st == LITHE_E_CANCELLED); /* one chunk may hold it all */
         uint32_t done = lithe_session_position(s);
         if (st == LITHE_E_CANCELLED) {
             assert_in_range(done, limit, 39);
@@ -323,7 +323,7 @@ static void sessions_share_the_limit_of_their_model(void **state)
     size_t n = 0;
     lithe_model_options_init(&options);
     lithe_model *model = must_open(toy_path("toy-fp32"), &options);
-    options.memory_limit = lithe_model_memory_forecast(model, 0) + (2u << 20);   /* the process may grow in between */
+    options.memory_limit = lithe_model_memory_forecast(model, 0) + (2u << 20); /* the process may grow in between */
     lithe_model_close(model);
     model = must_open(toy_path("toy-fp32"), &options);
     lithe_status status = LITHE_OK;

@@ -29,7 +29,8 @@ static lithe_session *session_after(const char *name, lithe_plan_kind plan, lith
 static uint32_t state_named(const lithe_model *m, const char *name)
 {
     for (uint32_t i = 0; i < m->decode.g.n_states; i++)
-        if (!strcmp(m->decode.g.states[i].name, name)) return i;
+        if (!strcmp(m->decode.g.states[i].name, name))
+            return i;
     fail_msg("no state %s", name);
     return 0;
 }
@@ -39,10 +40,12 @@ static float element(const lithe_session *s, uint32_t i, uint32_t h, uint32_t d,
 {
     const graph_state *st = &s->model->decode.g.states[i];
     if (st->owned)
-        return s->states[i].blocks[position / ATTENTION_BLOCK][((size_t)h * ATTENTION_BLOCK + position % ATTENTION_BLOCK) * st->head_dim + d];
+        return s->states[i].blocks[position / ATTENTION_BLOCK]
+                                  [((size_t)h * ATTENTION_BLOCK + position % ATTENTION_BLOCK) * st->head_dim + d];
     const graph_tensor *t = &s->model->decode.g.tensors[st->input];
     const float *flat = s->states[i].flat;
-    if (st->sequence_axis == 2) return flat[((size_t)h * (size_t)t->dims[2] + position) * (size_t)t->dims[3] + d];
+    if (st->sequence_axis == 2)
+        return flat[((size_t)h * (size_t)t->dims[2] + position) * (size_t)t->dims[3] + d];
     return flat[((size_t)h * (size_t)t->dims[2] + d) * (size_t)t->dims[3] + position];
 }
 
@@ -71,7 +74,8 @@ static void compare(const char *name, lithe_plan_kind other, double tolerance)
     assert_true(m->decode.g.n_states > 0);
     for (uint32_t i = 0; i < m->decode.g.n_states; i++) {
         double d = state_distance(a, i, b, state_named(n, m->decode.g.states[i].name));
-        if (!(d <= tolerance)) fail_msg("%s: state %s differs by %g", name, m->decode.g.states[i].name, d);
+        if (!(d <= tolerance))
+            fail_msg("%s: state %s differs by %g", name, m->decode.g.states[i].name, d);
     }
     lithe_session_destroy(a);
     lithe_session_destroy(b);
@@ -82,7 +86,8 @@ static void compare(const char *name, lithe_plan_kind other, double tolerance)
 static void all_ways_write_the_same_states(void **state)
 {
     (void)state;
-    static const char *const names[] = {"toy-fp32", "toy-fp16", "toy-wo8", "toy-int8", "toy-int4b32", "toy-window", "toy-recurrent", "tiny-hybrid-fp32"};
+    static const char *const names[] = {"toy-fp32",    "toy-fp16",   "toy-wo8",       "toy-int8",
+                                        "toy-int4b32", "toy-window", "toy-recurrent", "tiny-hybrid-fp32"};
     for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
         /* with quantised activations a last bit may move one to the next int8 step */
         double tolerance = strstr(names[i], "int") ? 0.1 : 1e-4;

@@ -50,7 +50,8 @@ void variant_begin(variant *v, const char *toy)
     arena_init(&v->memory, 64 * 1024);
     must(bundle_open(&v->source, toy_path(toy), &err), &err, toy);
     must(llm_metadata_read(&v->meta, section(v->source, SECTION_LLM_METADATA), &v->memory, &err), &err, toy);
-    must(executor_metadata_read(&v->states, section(v->source, SECTION_EXECUTOR_METADATA), &v->memory, &err), &err, toy);
+    must(executor_metadata_read(&v->states, section(v->source, SECTION_EXECUTOR_METADATA), &v->memory, &err), &err,
+         toy);
     bytes model = section(v->source, SECTION_TFLITE_MODEL);
     v->model = malloc(model.size);
     assert_non_null(v->model);

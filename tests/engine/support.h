@@ -8,11 +8,11 @@
 
 typedef struct variant {
     bundle *source;
-    uint8_t *model;            /* a copy of the model section, to be changed in place */
+    uint8_t *model; /* a copy of the model section, to be changed in place */
     size_t model_bytes;
-    llm_metadata meta;         /* read from the source, to be changed */
-    executor_metadata states;  /* the same */
-    uint32_t drop[2];          /* section types to leave out, 0: none */
+    llm_metadata meta;        /* read from the source, to be changed */
+    executor_metadata states; /* the same */
+    uint32_t drop[2];         /* section types to leave out, 0: none */
     arena memory;
 } variant;
 

@@ -59,8 +59,10 @@ static void check(const char *name)
 static void toys_equal_their_signatures(void **state)
 {
     (void)state;
-    static const char *const names[] = {"toy-fp32", "toy-fp16", "toy-wo8", "toy-int8", "toy-int4c", "toy-int4b32", "toy-window", "toy-layouts"};
-    for (size_t i = 0; i < sizeof names / sizeof *names; i++) check(names[i]);
+    static const char *const names[] = {"toy-fp32",  "toy-fp16",    "toy-wo8",    "toy-int8",
+                                        "toy-int4c", "toy-int4b32", "toy-window", "toy-layouts"};
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+        check(names[i]);
 }
 
 /* Recurrences see no padding: the prompt need not be cut into exported lengths. */
@@ -74,7 +76,7 @@ static void recurrent_models_equal_their_signatures(void **state)
 
 typedef struct walker {
     const lithe_model *model;
-    const float *want;       /* [MOST + 1][vocab] */
+    const float *want; /* [MOST + 1][vocab] */
     size_t vocab, first;
     bool wrong;
 } walker;
@@ -90,8 +92,10 @@ static void walk(void *user)
         size_t vocab = 0;
         lithe_session *s = NULL;
         some_ids(ids, n, 290, 7);
-        w->wrong |= lithe_session_create(w->model, NULL, &s, NULL) || lithe_session_prefill(s, ids, n, NULL, NULL, NULL) ||
-                    lithe_session_logits(s, &logits, &vocab, NULL) || memcmp(logits, w->want + n * w->vocab, vocab * sizeof *logits) != 0;
+        w->wrong |= lithe_session_create(w->model, NULL, &s, NULL) ||
+                    lithe_session_prefill(s, ids, n, NULL, NULL, NULL) ||
+                    lithe_session_logits(s, &logits, &vocab, NULL) ||
+                    memcmp(logits, w->want + n * w->vocab, vocab * sizeof *logits) != 0;
         lithe_session_destroy(s);
     }
 }
@@ -99,7 +103,8 @@ static void walk(void *user)
 static void sessions_on_threads_share_a_model(void **state)
 {
     (void)state;
-    lithe_model *exported = open_as("toy-int8", LITHE_PLAN_AS_EXPORTED), *unified = open_as("toy-int8", LITHE_PLAN_UNIFIED);
+    lithe_model *exported = open_as("toy-int8", LITHE_PLAN_AS_EXPORTED),
+                *unified = open_as("toy-int8", LITHE_PLAN_UNIFIED);
     size_t vocab = lithe_model_get_info(exported)->vocab_size;
     float *want = calloc((MOST + 1) * vocab, sizeof *want);
     for (size_t n = 2; n < MOST; n++) {

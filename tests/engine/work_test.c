@@ -12,7 +12,7 @@
 
 #include <cmocka.h>
 
-enum { CONTEXT = 64, VOCAB = 300, USED = 16 };   /* of the toys */
+enum { CONTEXT = 64, VOCAB = 300, USED = 16 }; /* of the toys */
 
 static lithe_work work_of(const lithe_session *s)
 {
@@ -43,7 +43,8 @@ static void cost_follows_use(void **state)
             lithe_session *s = must_create(model, run / 2 ? USED : CONTEXT);
             must_prefill(s, ids, USED);
             const lithe_work w = work_of(s);
-            if (!run) first = w;
+            if (!run)
+                first = w;
             assert_int_equal(w.tokens, USED);
             assert_int_equal(w.steps, 1);
             assert_true(w.positions_read > 0);
@@ -67,7 +68,8 @@ static void a_token_reads_the_positions_before_it(void **state)
     must_prefill(whole, ids, USED);
     must_prefill(parts, ids, 1);
     const uint64_t per_position = work_of(parts).positions_read;
-    for (uint32_t i = 1; i < USED; i++) must_prefill(parts, ids + i, 1);
+    for (uint32_t i = 1; i < USED; i++)
+        must_prefill(parts, ids + i, 1);
     assert_int_equal(work_of(parts).steps, USED);
     assert_int_equal(work_of(parts).positions_read, per_position * USED * (USED + 1) / 2);
     assert_true(work_of(whole).positions_read < work_of(parts).positions_read);

@@ -30,7 +30,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     for (size_t i = 0; i < b->n_sections; i++) {
         const bundle_section *s = &b->sections[i];
         char name[24];
-        if (s->end > size || s->begin > s->end || s->data.size != s->end - s->begin || (s->data.size && s->data.data != data + s->begin)) {
+        if (s->end > size || s->begin > s->end || s->data.size != s->end - s->begin ||
+            (s->data.size && s->data.data != data + s->begin)) {
             abort();
         }
         sum += touch(s->items, s->n_items) + strlen(s->model_type) + strlen(section_type_name(s->type, name));
@@ -40,5 +41,5 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         }
     }
     bundle_close(b);
-    return sum == SIZE_MAX ? 1 : 0;   /* the sum is used: what was summed was read */
+    return sum == SIZE_MAX ? 1 : 0; /* the sum is used: what was summed was read */
 }

@@ -15,7 +15,7 @@ static void require(bool ok)
     }
 }
 
-static volatile double scales_seen;   /* so that the reads are not dropped */
+static volatile double scales_seen; /* so that the reads are not dropped */
 
 static void check_tensor(const tflite_tensor *t, const tflite_subgraph *g, const uint8_t *data, size_t size)
 {
@@ -28,7 +28,8 @@ static void check_tensor(const tflite_tensor *t, const tflite_subgraph *g, const
         sum += (double)t->scales[i] * (t->zero_points ? (double)t->zero_points[i] : 1.0);
     }
     scales_seen = sum;
-    require(t->block_size == 0 || (t->block_scales_tensor < g->n_tensors && t->block_zero_points_tensor < (int64_t)g->n_tensors));
+    require(t->block_size == 0 ||
+            (t->block_scales_tensor < g->n_tensors && t->block_zero_points_tensor < (int64_t)g->n_tensors));
 }
 
 static void check_op(const tflite_op *op, const tflite_subgraph *g, const tflite_model *m)

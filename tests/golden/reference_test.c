@@ -17,7 +17,7 @@ typedef struct subject {
     const char *name;
     golden_rule rule;
     double tolerance;
-    const char *golden;   /* whose golden holds; NULL: its own */
+    const char *golden; /* whose golden holds; NULL: its own */
 } subject;
 
 /* clang-format off */
@@ -60,7 +60,8 @@ static void check(const subject *s, lithe_plan_kind plan)
 {
     golden g;
     char path[256];
-    snprintf(path, sizeof path, "tests/data/%s/%s.json", is_toy(s) ? "toys/golden" : "golden", s->golden ? s->golden : s->name);
+    snprintf(path, sizeof path, "tests/data/%s/%s.json", is_toy(s) ? "toys/golden" : "golden",
+             s->golden ? s->golden : s->name);
     golden_read(&g, path);
     const char *bundle = bundle_path(s->name);
     if (!bundle) {

@@ -43,7 +43,8 @@ static void read_step(golden *g, json_ref v, golden_step *s)
     int64_t id = -1;
     assert_true(json_i64(g->doc, json_get(g->doc, v, "id"), &id));
     s->id = (int32_t)id;
-    for (json_ref t = json_first(g->doc, json_get(g->doc, v, "top")); t != JSON_NONE && s->n_top < GOLDEN_TOP; t = json_next(g->doc, t)) {
+    for (json_ref t = json_first(g->doc, json_get(g->doc, v, "top")); t != JSON_NONE && s->n_top < GOLDEN_TOP;
+         t = json_next(g->doc, t)) {
         json_ref first = json_first(g->doc, t);
         assert_true(json_i64(g->doc, first, &id));
         assert_true(json_f64(g->doc, json_next(g->doc, first), &s->top[s->n_top]));
@@ -125,8 +126,8 @@ static double rms(const tally *t)
     return t->n_logits ? sqrt(t->sum_squares / (double)t->n_logits) : 0;
 }
 
-static void compare_step(const golden *g, const golden_limits *l, const char *prompt, size_t step, const golden_step *want,
-                         const float *logits, size_t n, tally *t)
+static void compare_step(const golden *g, const golden_limits *l, const char *prompt, size_t step,
+                         const golden_step *want, const float *logits, size_t n, tally *t)
 {
     for (size_t i = 0; i < want->n_top; i++) {
         assert_in_range(want->top_ids[i], 0, n - 1);
@@ -143,10 +144,11 @@ static void compare_step(const golden *g, const golden_limits *l, const char *pr
     }
     double allowed = g->has_floor ? 10 * g->floor_rms : 0;
     if (want->margin >= allowed) {
-        fail_msg("%s step %zu: chose %zu, the reference %d by a margin of %g, which is not under %g", prompt, step, best, want->id,
-                 want->margin, allowed);
+        fail_msg("%s step %zu: chose %zu, the reference %d by a margin of %g, which is not under %g", prompt, step,
+                 best, want->id, want->margin, allowed);
     }
-    print_message("    %s step %zu: %zu instead of %d, margin %g < %g\n", prompt, step, best, want->id, want->margin, allowed);
+    print_message("    %s step %zu: %zu instead of %d, margin %g < %g\n", prompt, step, best, want->id, want->margin,
+                  allowed);
     t->n_excused++;
 }
 
@@ -162,7 +164,8 @@ static void run_prompt(const golden *g, const golden_limits *l, lithe_session *s
             assert_int_equal(n, g->n_first);
             for (size_t k = 0; k < n; k++) {
                 if (!(fabs((double)logits[k] - g->first_logits[k]) <= l->tolerance)) {
-                    fail_msg("logit %zu after the prompt is %.7g, the reference has %.7g", k, (double)logits[k], g->first_logits[k]);
+                    fail_msg("logit %zu after the prompt is %.7g, the reference has %.7g", k, (double)logits[k],
+                             g->first_logits[k]);
                 }
             }
         }
@@ -183,10 +186,12 @@ static void judge(const golden *g, const golden_limits *l, const tally *t)
     }
     assert_true(g->has_floor);
     if (!(rms(t) <= 1.15 * g->floor_rms)) {
-        fail_msg("the best five logits are %g (rms) away from the reference's; the floor is %g, allowed is 1.15 of it", rms(t), g->floor_rms);
+        fail_msg("the best five logits are %g (rms) away from the reference's; the floor is %g, allowed is 1.15 of it",
+                 rms(t), g->floor_rms);
     }
     if (!(agree >= g->floor_agree - 0.03)) {
-        fail_msg("%zu of %zu choices agree (%.4f); the floor is %.4f, allowed 0.03 less", t->n_agree, t->n_steps, agree, g->floor_agree);
+        fail_msg("%zu of %zu choices agree (%.4f); the floor is %.4f, allowed 0.03 less", t->n_agree, t->n_steps, agree,
+                 g->floor_agree);
     }
 }
 
@@ -204,9 +209,10 @@ void golden_check(const golden *g, const char *name, const char *path, const gol
         }
     }
     assert_true(t.n_steps > 0);
-    print_message("    %s, %s: %zu steps, rms %.3g (floor %.3g), largest %.3g, choices equal %.4f (floor %.4f), excused %zu\n", name,
-                  lithe_model_get_info(model)->plan, t.n_steps, rms(&t), g->floor_rms, t.largest, (double)t.n_agree / (double)t.n_steps,
-                  g->floor_agree, t.n_excused);
+    print_message(
+        "    %s, %s: %zu steps, rms %.3g (floor %.3g), largest %.3g, choices equal %.4f (floor %.4f), excused %zu\n",
+        name, lithe_model_get_info(model)->plan, t.n_steps, rms(&t), g->floor_rms, t.largest,
+        (double)t.n_agree / (double)t.n_steps, g->floor_agree, t.n_excused);
     lithe_session_destroy(session);
     lithe_model_close(model);
     judge(g, limits, &t);

@@ -10,8 +10,8 @@
 enum { GOLDEN_TOP = 5 };
 
 typedef struct golden_step {
-    int32_t id;                 /* the reference's greedy choice */
-    double margin;              /* its logit over the second best */
+    int32_t id;    /* the reference's greedy choice */
+    double margin; /* its logit over the second best */
     size_t n_top;
     int32_t top_ids[GOLDEN_TOP];
     double top[GOLDEN_TOP];
@@ -19,9 +19,9 @@ typedef struct golden_step {
 
 typedef struct golden_prompt {
     const char *name;
-    int32_t *ids;               /* [n_ids], start tokens included */
+    int32_t *ids; /* [n_ids], start tokens included */
     size_t n_ids;
-    golden_step *steps;         /* [n_steps]; step 0 is read after the prompt, step i after steps[i - 1].id */
+    golden_step *steps; /* [n_steps]; step 0 is read after the prompt, step i after steps[i - 1].id */
     size_t n_steps;
 } golden_prompt;
 
@@ -30,7 +30,7 @@ typedef struct golden {
     size_t n_prompts;
     bool has_floor;
     double floor_rms, floor_agree;
-    double *first_logits;       /* [n_first] of the first prompt; toys only */
+    double *first_logits; /* [n_first] of the first prompt; toys only */
     size_t n_first;
     uint8_t *text;
     json_doc *doc;
@@ -43,14 +43,14 @@ void golden_free(golden *g);
 
 /* How near a model must come. */
 typedef enum golden_rule {
-    GOLDEN_GREEDY,   /* each choice equal, but where the margin is under ten times the floor's rms; best logits within `tolerance` */
-    GOLDEN_FLOOR     /* rms of the best five logits at most 1.15 of the floor's, choices equal as often as the floor's less 0.03 */
+    GOLDEN_GREEDY, /* each choice equal, but where the margin is under ten times the floor's rms; best logits within `tolerance` */
+    GOLDEN_FLOOR /* rms of the best five logits at most 1.15 of the floor's, choices equal as often as the floor's less 0.03 */
 } golden_rule;
 
 typedef struct golden_limits {
     golden_rule rule;
-    double tolerance;        /* GOLDEN_GREEDY: largest difference of a best logit; 0: not asked */
-    size_t max_ids;          /* prompts with more ids are left out; 0: none */
+    double tolerance; /* GOLDEN_GREEDY: largest difference of a best logit; 0: not asked */
+    size_t max_ids;   /* prompts with more ids are left out; 0: none */
     lithe_plan_kind plan;
 } golden_limits;
 

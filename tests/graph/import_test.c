@@ -588,7 +588,8 @@ static void hint_of_an_output_that_is_not_there(void **state)
     cache("memory", 1);
     const graph_state_hint hint = {"memory", "other", GRAPH_STATE_VALUE, 2};
     assert_int_equal(tf_import(&m, &hint, 1), LITHE_E_MODEL);
-    assert_non_null(strstr(m.err.message, "state 'memory' has output 'other' in the executor metadata, which the signature has not"));
+    assert_non_null(strstr(m.err.message,
+                           "state 'memory' has output 'other' in the executor metadata, which the signature has not"));
 }
 
 static void hint_without_an_output(void **state)

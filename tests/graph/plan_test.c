@@ -47,7 +47,10 @@ static uint32_t node(fixture *f, graph_op op, uint32_t a, uint32_t b, int32_t el
     return out;
 }
 
-static void output(fixture *f, uint32_t t) { f->g.outputs[f->g.n_outputs++] = (graph_output){.name = "out", .tensor = t, .state = GRAPH_NONE}; }
+static void output(fixture *f, uint32_t t)
+{
+    f->g.outputs[f->g.n_outputs++] = (graph_output){.name = "out", .tensor = t, .state = GRAPH_NONE};
+}
 
 static void make(fixture *f, plan *p, bool any_length)
 {
@@ -63,19 +66,25 @@ static void check_no_overlap(const plan *p)
         const graph_node *n = &g->nodes[p->steps[s].node];
         for (uint32_t o = 0; o < n->n_outputs; o++) {
             const plan_value *w = &p->values[n->outputs[o]];
-            if (w->place != PLAN_ARENA) continue;
+            if (w->place != PLAN_ARENA)
+                continue;
             for (uint32_t t = 0; t < g->n_tensors; t++) {
                 const plan_value *v = &p->values[t];
-                if (v->place != PLAN_ARENA || v->tail != w->tail || t == n->outputs[o]) continue;
+                if (v->place != PLAN_ARENA || v->tail != w->tail || t == n->outputs[o])
+                    continue;
                 /* t is live at s: written before s, read at s or later */
                 bool before = false, after = false;
                 for (uint32_t k = 0; k < p->n_steps; k++) {
                     const graph_node *m = &g->nodes[p->steps[k].node];
-                    for (uint32_t i = 0; i < m->n_outputs; i++) before |= k < s && m->outputs[i] == t;
-                    for (uint32_t i = 0; i < m->n_inputs; i++) after |= k >= s && m->inputs[i] == t;
+                    for (uint32_t i = 0; i < m->n_outputs; i++)
+                        before |= k < s && m->outputs[i] == t;
+                    for (uint32_t i = 0; i < m->n_inputs; i++)
+                        after |= k >= s && m->inputs[i] == t;
                 }
-                for (uint32_t i = 0; i < g->n_outputs; i++) after |= g->outputs[i].tensor == t;
-                if (!before || !after) continue;
+                for (uint32_t i = 0; i < g->n_outputs; i++)
+                    after |= g->outputs[i].tensor == t;
+                if (!before || !after)
+                    continue;
                 assert_true(w->offset + w->row_bytes <= v->offset || v->offset + v->row_bytes <= w->offset);
             }
         }
@@ -102,9 +111,10 @@ static void live_values_never_overlap(void **state)
         check_no_overlap(&p);
         uint64_t all = 0;
         for (uint32_t t = 0; t < f.g.n_tensors; t++)
-            if (p.values[t].place == PLAN_ARENA) all += p.values[t].row_bytes;
-        assert_true(p.arena_bytes < all);      /* storage is reused */
-        assert_int_equal(p.tail_bytes, 0);     /* as exported nothing is a tail */
+            if (p.values[t].place == PLAN_ARENA)
+                all += p.values[t].row_bytes;
+        assert_true(p.arena_bytes < all);  /* storage is reused */
+        assert_int_equal(p.tail_bytes, 0); /* as exported nothing is a tail */
         arena_fini(&f.arena);
     }
 }
@@ -116,7 +126,8 @@ static void a_chain_needs_two_values(void **state)
     plan p;
     begin(&f);
     uint32_t x = input(&f, 16, GRAPH_IN_OTHER);
-    for (int i = 0; i < 50; i++) x = node(&f, OP_EXP, x, GRAPH_NONE, 16);
+    for (int i = 0; i < 50; i++)
+        x = node(&f, OP_EXP, x, GRAPH_NONE, 16);
     output(&f, x);
     make(&f, &p, false);
     assert_int_equal(p.arena_bytes, 2 * 64);
@@ -151,7 +162,8 @@ static void what_no_state_needs_is_tail(void **state)
     uint32_t q = node(&f, OP_NEG, x, GRAPH_NONE, 16), a = node(&f, OP_EXP, x, GRAPH_NONE, 16);
     uint32_t in[3] = {q, a, a}, out = tensor(&f, 16);
     f.g.n_states = 2;
-    for (int i = 0; i < 2; i++) f.g.states[i] = (graph_state){.name = "s", .owned = true, .input = x, .output = GRAPH_NONE};
+    for (int i = 0; i < 2; i++)
+        f.g.states[i] = (graph_state){.name = "s", .owned = true, .input = x, .output = GRAPH_NONE};
     graph_node *n = graph_add_node(&f.g, OP_ATTENTION, in, 3, &out, 1);
     n->a.v_state = 1;
     uint32_t b = node(&f, OP_SIN, out, GRAPH_NONE, 16);
@@ -220,15 +232,18 @@ static void a_scan_group_shares_nothing(void **state)
     uint32_t x = node(&f, OP_EXP, input(&f, 64, GRAPH_IN_OTHER), GRAPH_NONE, 64);
     uint32_t t[5];
     t[0] = node(&f, OP_ADD, s, x, 64);
-    for (int i = 1; i < 5; i++) t[i] = node(&f, OP_NEG, t[i - 1], GRAPH_NONE, 64);
-    for (uint32_t i = 1; i < f.g.n_nodes; i++) f.g.nodes[i].scan = 1;
+    for (int i = 1; i < 5; i++)
+        t[i] = node(&f, OP_NEG, t[i - 1], GRAPH_NONE, 64);
+    for (uint32_t i = 1; i < f.g.n_nodes; i++)
+        f.g.nodes[i].scan = 1;
     f.g.states[0].output = t[4];
     output(&f, t[2]);
     make(&f, &p, true);
     for (int i = 0; i < 5; i++) {
         assert_false(p.values[t[i]].tail);
         assert_true(p.values[t[i]].offset != p.values[x].offset);
-        for (int k = 0; k < i; k++) assert_true(p.values[t[i]].offset != p.values[t[k]].offset);
+        for (int k = 0; k < i; k++)
+            assert_true(p.values[t[i]].offset != p.values[t[k]].offset);
     }
     assert_int_equal(p.n_commits, 1);
     assert_int_equal(p.commits[0].scan, 1);

@@ -23,11 +23,13 @@ typedef struct opened {
 static void open_model(opened *o, const char *path)
 {
     lithe_error err = {0};
-    if (bundle_open(&o->b, path, &err)) fail_msg("%s", err.message);
+    if (bundle_open(&o->b, path, &err))
+        fail_msg("%s", err.message);
     arena_init(&o->arena, 0);
     int32_t s = bundle_find(o->b, SECTION_TFLITE_MODEL, "tf_lite_prefill_decode");
     assert_true(s >= 0);
-    if (tflite_open(&o->m, o->b->sections[s].data, (bytes){0}, &o->arena, &err)) fail_msg("%s", err.message);
+    if (tflite_open(&o->m, o->b->sections[s].data, (bytes){0}, &o->arena, &err))
+        fail_msg("%s", err.message);
 }
 
 static void close_model(opened *o)
@@ -55,7 +57,8 @@ static void same_graphs(const graph *a, const graph *b)
 static void import_at(opened *o, const graph_family *f, uint32_t n, graph *g)
 {
     lithe_error err = {0};
-    if (graph_import_length(g, f, n, NULL, 0, &o->arena, &err)) fail_msg("length %u: %s", n, err.message);
+    if (graph_import_length(g, f, n, NULL, 0, &o->arena, &err))
+        fail_msg("length %u: %s", n, err.message);
 }
 
 static void check_bundle(const char *path)
@@ -66,9 +69,11 @@ static void check_bundle(const char *path)
     graph_family f;
     open_model(&o, path);
     for (uint32_t i = 0; i < o.m.n_signatures; i++)
-        if (!strncmp(o.m.signatures[i].key, "prefill", 7)) keys[n_keys++] = o.m.signatures[i].key;
+        if (!strncmp(o.m.signatures[i].key, "prefill", 7))
+            keys[n_keys++] = o.m.signatures[i].key;
     assert_int_equal(graph_unify(&f, &o.m, keys, n_keys, &o.arena, NULL), LITHE_OK);
-    if (f.why_not[0]) fail_msg("%s: %s", path, f.why_not);
+    if (f.why_not[0])
+        fail_msg("%s: %s", path, f.why_not);
     assert_true(f.n_numbers > 10);
     for (uint32_t i = 0; i < n_keys; i++) {
         graph made, exported;
@@ -95,10 +100,12 @@ static void hybrids_unify(void **state)
 static void real_bundles_unify(void **state)
 {
     (void)state;
-    static const char *const names[] = {"smollm2-135m-int8", "smollm2-135m-int4b32", "gemma3-270m-int8", "gemma3-270m-fp16", "gemma3-270m-int4b32"};
+    static const char *const names[] = {"smollm2-135m-int8", "smollm2-135m-int4b32", "gemma3-270m-int8",
+                                        "gemma3-270m-fp16", "gemma3-270m-int4b32"};
     const char *folder = getenv("LITHE_BUNDLES");
     char path[512];
-    if (!folder) skip();
+    if (!folder)
+        skip();
     for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
         snprintf(path, sizeof path, "%s/%s.litertlm", folder, names[i]);
         check_bundle(path);
@@ -113,7 +120,8 @@ static void a_reason_is_given(void **state)
     graph g;
     lithe_error err = {0};
     open_model(&o, "tests/data/bundles/tiny-hybrid-fp32.litertlm");
-    const char *one[] = {"prefill_16"}, *twice[] = {"prefill_16", "prefill_16"}, *other[] = {"prefill_16", "decode"}, *none[] = {"prefill_16", "prefill_17"};
+    const char *one[] = {"prefill_16"}, *twice[] = {"prefill_16", "prefill_16"}, *other[] = {"prefill_16", "decode"},
+               *none[] = {"prefill_16", "prefill_17"};
     assert_int_equal(graph_unify(&f, &o.m, one, 1, &o.arena, NULL), LITHE_OK);
     assert_string_equal(f.why_not, "there are not two prefill signatures to compare");
     assert_int_equal(graph_import_length(&g, &f, 5, NULL, 0, &o.arena, &err), LITHE_E_UNSUPPORTED);

@@ -7,11 +7,11 @@
 #include "base/cpuinfo.h"
 #include "cpu/kernels.h"
 
-#define cpu_features_seen() ((uint32_t)(CPU_NEON | CPU_DOTPROD | CPU_I8MM))
-#define linear_kernels_init_x86 linear_kernels_init_arm
+#define cpu_features_seen()        ((uint32_t)(CPU_NEON | CPU_DOTPROD | CPU_I8MM))
+#define linear_kernels_init_x86    linear_kernels_init_arm
 #define attention_kernels_init_x86 attention_kernels_init_arm
-#define vec_kernels_init_x86 vec_kernels_init_arm
-#define main simde_harness_main
+#define vec_kernels_init_x86       vec_kernels_init_arm
+#define main                       simde_harness_main
 int simde_harness_main(int argc, char **argv);
 
 #endif

@@ -7,7 +7,7 @@
 #include "base/cpuinfo.h"
 
 #define cpu_features_seen() ((uint32_t)(CPU_AVX2 | CPU_AVXVNNI | CPU_AVX512VNNI))
-#define main simde_harness_main
+#define main                simde_harness_main
 int simde_harness_main(int argc, char **argv);
 
 #endif

@@ -5,8 +5,8 @@
 #include <lithe.h>
 
 /* Paths in static storage, valid until the next call of the same function. */
-const char *toy_path(const char *name);      /* "toy-int8": in the build's toys/ */
-const char *fixture_path(const char *name);  /* "tiny-hybrid-int8": in tests/data/bundles/ */
+const char *toy_path(const char *name);     /* "toy-int8": in the build's toys/ */
+const char *fixture_path(const char *name); /* "tiny-hybrid-int8": in tests/data/bundles/ */
 /* A real bundle in $LITHE_BUNDLES, or ${LITHE_CACHE:-$HOME/.cache/lithe}/bundles; NULL if it is not there. */
 const char *real_path(const char *name);
 /* Any of the three, by the name's beginning; NULL if it is not there. */

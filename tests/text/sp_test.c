@@ -16,11 +16,11 @@
 
 enum { UNKNOWN = 2, CONTROL = 3, USER = 4, UNUSED = 5, BYTE = 6 };
 #define COUNT(a) (sizeof(a) / sizeof *(a))
-#define SPACE "\xe2\x96\x81"
+#define SPACE    "\xe2\x96\x81"
 
 static const piece_row letters[] = {
-    {"<unk>", 0, UNKNOWN}, {"<s>", 0, CONTROL}, {"a", -5, 0}, {"b", -6, 0}, {"ab", -1, 0}, {SPACE, -7, 0}, {SPACE "a", -2, 0}, {SPACE SPACE, -3, 0},
-    {"bb", -1, 0},
+    {"<unk>", 0, UNKNOWN}, {"<s>", 0, CONTROL}, {"a", -5, 0},         {"b", -6, 0},  {"ab", -1, 0},
+    {SPACE, -7, 0},        {SPACE "a", -2, 0},  {SPACE SPACE, -3, 0}, {"bb", -1, 0},
 };
 
 static void leftmost_of_equal_scores_first(void **state)
@@ -37,11 +37,12 @@ static void leftmost_of_equal_scores_first(void **state)
 static void zeros_of_both_signs_are_equal(void **state)
 {
     (void)state;
-    const piece_row rows[] = {{"<unk>", 0, UNKNOWN}, {"a", -1, 0}, {"b", -1, 0}, {"ab", 0.0f, 0}, {"bb", -0.0f, 0}, {"ba", NAN, 0}};
+    const piece_row rows[] = {{"<unk>", 0, UNKNOWN}, {"a", -1, 0},     {"b", -1, 0},
+                              {"ab", 0.0f, 0},       {"bb", -0.0f, 0}, {"ba", NAN, 0}};
     opened o = sp_open(rows, COUNT(rows), &SP_KNOBS_PLAIN);
     assert_string_equal(ids_of(o.t, "abb"), "3 2");
     assert_string_equal(ids_of(o.t, "bbab"), "4 3");
-    assert_string_equal(ids_of(o.t, "ba"), "5");   /* NaN: last of all, but it merges */
+    assert_string_equal(ids_of(o.t, "ba"), "5"); /* NaN: last of all, but it merges */
     opened_close(&o);
 }
 
@@ -49,13 +50,13 @@ static void unknown_characters(void **state)
 {
     (void)state;
     opened o = sp_open(letters, COUNT(letters), &SP_KNOBS_PLAIN);
-    assert_string_equal(ids_of(o.t, "axyb"), "2 0 3");   /* a run of unknown ones is one */
+    assert_string_equal(ids_of(o.t, "axyb"), "2 0 3"); /* a run of unknown ones is one */
     assert_string_equal(ids_of(o.t, "x"), "0");
     opened_close(&o);
     sp_knobs k = SP_KNOBS_PLAIN;
     k.byte_fallback = true;
     o = sp_open(letters, COUNT(letters), &k);
-    assert_string_equal(ids_of(o.t, "a\xc3\xa9"), "2 204 178");   /* bytes C3 A9 behind nine pieces */
+    assert_string_equal(ids_of(o.t, "a\xc3\xa9"), "2 204 178"); /* bytes C3 A9 behind nine pieces */
     assert_int_equal(tokenizer_piece_to_id(o.t, text_of("<0x41>")), 9 + 0x41);
     opened_close(&o);
 }
@@ -70,7 +71,7 @@ static void spaces_by_the_normalizer(void **state)
     k.dummy_prefix = 1;
     o = sp_open(letters, COUNT(letters), &k);
     assert_string_equal(ids_of(o.t, "a"), "6");
-    assert_string_equal(ids_of(o.t, " a"), "5 6");   /* K3: the piece of higher score, not the longer run of spaces */
+    assert_string_equal(ids_of(o.t, " a"), "5 6"); /* K3: the piece of higher score, not the longer run of spaces */
     assert_string_equal(ids_of(o.t, ""), "");
     opened_close(&o);
     k.remove_whitespaces = 1;
@@ -85,7 +86,7 @@ static void spaces_by_the_normalizer(void **state)
     k = SP_KNOBS_PLAIN;
     k.escape_whitespaces = 0;
     o = sp_open(letters, COUNT(letters), &k);
-    assert_string_equal(ids_of(o.t, "a a"), "2 0 2");   /* no piece is a plain space */
+    assert_string_equal(ids_of(o.t, "a a"), "2 0 2"); /* no piece is a plain space */
     opened_close(&o);
 }
 
@@ -97,7 +98,8 @@ static void control_pieces_only_if_asked_for(void **state)
     opened o = sp_open(letters, COUNT(letters), &k);
     assert_string_equal(ids_of(o.t, "<s>"), "5 0");
     assert_string_equal(ids_of_special(o.t, "<s>"), "1");
-    assert_string_equal(ids_of_special(o.t, "a<s><s> a"), "6 1 1 5 6");   /* what lies between is encoded as a text of its own */
+    assert_string_equal(ids_of_special(o.t, "a<s><s> a"),
+                        "6 1 1 5 6"); /* what lies between is encoded as a text of its own */
     assert_true(tokenizer_is_control(o.t, 1));
     assert_false(tokenizer_is_control(o.t, 0));
     assert_false(tokenizer_is_control(o.t, 99));
@@ -107,7 +109,8 @@ static void control_pieces_only_if_asked_for(void **state)
 static void user_defined_pieces_stay_whole(void **state)
 {
     (void)state;
-    const piece_row rows[] = {{"<unk>", 0, UNKNOWN}, {"a", -1, 0}, {"ab", -1, USER}, {"abc", -1, USER}, {"aab", -1, 0}, {"b", -1, 0}, {"c", -1, 0}, {"aa", -1, 0}};
+    const piece_row rows[] = {{"<unk>", 0, UNKNOWN}, {"a", -1, 0}, {"ab", -1, USER}, {"abc", -1, USER},
+                              {"aab", -1, 0},        {"b", -1, 0}, {"c", -1, 0},     {"aa", -1, 0}};
     opened o = sp_open(rows, COUNT(rows), &SP_KNOBS_PLAIN);
     assert_string_equal(ids_of(o.t, "aab"), "1 2");
     assert_string_equal(ids_of(o.t, "abcab"), "3 2");
@@ -118,7 +121,8 @@ static void user_defined_pieces_stay_whole(void **state)
 static void unused_pieces_fall_apart(void **state)
 {
     (void)state;
-    const piece_row rows[] = {{"<unk>", 0, UNKNOWN}, {"a", -9, 0}, {"b", -9, 0}, {"ab", -1, UNUSED}, {"abab", -2, UNUSED}, {"aba", -3, 0}};
+    const piece_row rows[] = {{"<unk>", 0, UNKNOWN}, {"a", -9, 0},         {"b", -9, 0},
+                              {"ab", -1, UNUSED},    {"abab", -2, UNUSED}, {"aba", -3, 0}};
     opened o = sp_open(rows, COUNT(rows), &SP_KNOBS_PLAIN);
     assert_string_equal(ids_of(o.t, "ab"), "1 2");
     assert_string_equal(ids_of(o.t, "abab"), "1 2 1 2");
@@ -133,7 +137,7 @@ static void same_spelling_reserved_and_ordinary(void **state)
     sp_knobs k = SP_KNOBS_PLAIN;
     k.byte_fallback = true;
     opened o = sp_open(rows, COUNT(rows), &k);
-    assert_int_equal(tokenizer_piece_to_id(o.t, text_of("<0x41>")), 3 + 0x41);   /* the byte, as in the original */
+    assert_int_equal(tokenizer_piece_to_id(o.t, text_of("<0x41>")), 3 + 0x41); /* the byte, as in the original */
     assert_string_equal(ids_of(o.t, "AB"), "2 69");
     opened_close(&o);
 }
@@ -141,13 +145,16 @@ static void same_spelling_reserved_and_ordinary(void **state)
 static void unigram_takes_the_likeliest(void **state)
 {
     (void)state;
-    const piece_row rows[] = {{"<unk>", 0, UNKNOWN}, {"a", -3, 0}, {"b", -3, 0}, {"ab", -5, 0}, {"abb", -9.5f, 0}, {"x", -1, USER}, {"xa", -0.5f, 0}};
+    const piece_row rows[] = {{"<unk>", 0, UNKNOWN}, {"a", -3, 0},    {"b", -3, 0},    {"ab", -5, 0},
+                              {"abb", -9.5f, 0},     {"x", -1, USER}, {"xa", -0.5f, 0}};
     sp_knobs k = SP_KNOBS_PLAIN;
     k.model_type = 1;
     opened o = sp_open(rows, COUNT(rows), &k);
     assert_string_equal(tokenizer_kind(o.t), "sentencepiece-unigram");
     assert_string_equal(ids_of(o.t, "abb"), "3 2");
-    assert_string_equal(ids_of(o.t, "\xc3\xa9q" "a"), "0 1");
+    assert_string_equal(ids_of(o.t, "\xc3\xa9q"
+                                    "a"),
+                        "0 1");
     opened_close(&o);
 }
 
@@ -164,7 +171,8 @@ static void long_runs(void **state)
         opened o = sp_open(letters, COUNT(letters), &k);
         for (size_t f = 0; f < COUNT(fills); f++) {
             size_t n = strlen(fills[f]);
-            for (size_t i = 0; i < N; i++) text[i] = fills[f][i % n];
+            for (size_t i = 0; i < N; i++)
+                text[i] = fills[f][i % n];
             double before = clock_seconds();
             token_list l = encoded(o.t, (bytes){(const uint8_t *)text, N}, false);
             assert_true(l.n >= 1 && l.n <= N);
@@ -180,7 +188,8 @@ static void check_refused(const piece_row *rows, size_t n, const sp_knobs *k, li
 {
     buffer b = sp_write(rows, n, k);
     lithe_error err = refused((bytes){b.data, b.size}, "sentencepiece");
-    if (err.code != code || !strstr(err.message, says)) fail_msg("%s: %s", lithe_status_name(err.code), err.message);
+    if (err.code != code || !strstr(err.message, says))
+        fail_msg("%s: %s", lithe_status_name(err.code), err.message);
     buffer_fini(&b);
 }
 
@@ -189,7 +198,8 @@ static void models_that_are_refused(void **state)
     (void)state;
     sp_knobs plain = SP_KNOBS_PLAIN, k = plain;
     const piece_row twice[] = {{"<unk>", 0, UNKNOWN}, {"a", 0, 0}, {"b", 0, 0}, {"a", 0, 0}};
-    check_refused(twice, 4, &plain, LITHE_E_TOKENIZER, "pieces 1 and 3 of the SentencePiece model are the same (\"a\")");
+    check_refused(twice, 4, &plain, LITHE_E_TOKENIZER,
+                  "pieces 1 and 3 of the SentencePiece model are the same (\"a\")");
     const piece_row no_unknown[] = {{"a", 0, 0}};
     check_refused(no_unknown, 1, &plain, LITHE_E_TOKENIZER, "no piece of type UNKNOWN");
     const piece_row two_unknown[] = {{"a", 0, UNKNOWN}, {"b", 0, UNKNOWN}};
@@ -238,7 +248,8 @@ static void wild_normalization_rules(void **state)
     char map[4 + 64 + 2];
     for (unsigned seed = 1; seed < 300; seed++) {
         unsigned x = seed * 2654435761u;
-        for (size_t i = 4; i < sizeof map; i++) map[i] = (char)((x = x * 1664525u + 1013904223u) >> 24);
+        for (size_t i = 4; i < sizeof map; i++)
+            map[i] = (char)((x = x * 1664525u + 1013904223u) >> 24);
         memcpy(map, "\x40\0\0\0", 4);
         map[sizeof map - 1] = 0;
         sp_knobs k = SP_KNOBS_PLAIN;
@@ -256,10 +267,18 @@ static void wild_normalization_rules(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(leftmost_of_equal_scores_first), cmocka_unit_test(zeros_of_both_signs_are_equal), cmocka_unit_test(unknown_characters),
-        cmocka_unit_test(spaces_by_the_normalizer), cmocka_unit_test(control_pieces_only_if_asked_for), cmocka_unit_test(user_defined_pieces_stay_whole),
-        cmocka_unit_test(unused_pieces_fall_apart), cmocka_unit_test(same_spelling_reserved_and_ordinary), cmocka_unit_test(unigram_takes_the_likeliest),
-        cmocka_unit_test(long_runs), cmocka_unit_test(models_that_are_refused), cmocka_unit_test(byte_fallback_without_bytes),
+        cmocka_unit_test(leftmost_of_equal_scores_first),
+        cmocka_unit_test(zeros_of_both_signs_are_equal),
+        cmocka_unit_test(unknown_characters),
+        cmocka_unit_test(spaces_by_the_normalizer),
+        cmocka_unit_test(control_pieces_only_if_asked_for),
+        cmocka_unit_test(user_defined_pieces_stay_whole),
+        cmocka_unit_test(unused_pieces_fall_apart),
+        cmocka_unit_test(same_spelling_reserved_and_ordinary),
+        cmocka_unit_test(unigram_takes_the_likeliest),
+        cmocka_unit_test(long_runs),
+        cmocka_unit_test(models_that_are_refused),
+        cmocka_unit_test(byte_fallback_without_bytes),
         cmocka_unit_test(wild_normalization_rules),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

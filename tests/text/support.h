@@ -34,17 +34,18 @@ bytes text_of(const char *s);
 typedef struct piece_row {
     const char *text;
     float score;
-    int type;   /* 0: not written (normal) */
+    int type; /* 0: not written (normal) */
 } piece_row;
 typedef struct sp_knobs {
-    int model_type;              /* 0: not written */
-    int dummy_prefix, remove_whitespaces, escape_whitespaces;   /* -1: not written */
-    bool byte_fallback;          /* also adds the 256 pieces, behind the others */
+    int model_type;                                           /* 0: not written */
+    int dummy_prefix, remove_whitespaces, escape_whitespaces; /* -1: not written */
+    bool byte_fallback;                                       /* also adds the 256 pieces, behind the others */
     bool suffix;
     const char *charsmap;
     size_t charsmap_bytes;
 } sp_knobs;
-#define SP_KNOBS_PLAIN ((sp_knobs){.model_type = 2, .dummy_prefix = 0, .remove_whitespaces = 0, .escape_whitespaces = -1})
+#define SP_KNOBS_PLAIN                                                                                                 \
+    ((sp_knobs){.model_type = 2, .dummy_prefix = 0, .remove_whitespaces = 0, .escape_whitespaces = -1})
 buffer sp_write(const piece_row *rows, size_t n, const sp_knobs *knobs);
 opened sp_open(const piece_row *rows, size_t n, const sp_knobs *knobs);
 

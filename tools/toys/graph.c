@@ -6,8 +6,16 @@
 #include <string.h>
 
 /* Tags of the schema's BuiltinOptions. */
-enum { OPT_NONE = 0, OPT_SOFTMAX = 9, OPT_CONCATENATION = 10, OPT_ADD = 11, OPT_MUL = 21, OPT_REDUCER = 27, OPT_SUB = 28,
-       OPT_BATCH_MATMUL = 101 };
+enum {
+    OPT_NONE = 0,
+    OPT_SOFTMAX = 9,
+    OPT_CONCATENATION = 10,
+    OPT_ADD = 11,
+    OPT_MUL = 21,
+    OPT_REDUCER = 27,
+    OPT_SUB = 28,
+    OPT_BATCH_MATMUL = 101
+};
 
 _Noreturn void toy_fail(const char *fmt, ...)
 {
@@ -140,8 +148,9 @@ static int32_t find_constant(const toy_graph *g, const tflite_tensor *like)
 {
     for (uint32_t i = 0; i < g->n_tensors; i++) {
         const tflite_tensor *t = &g->tensors[i];
-        if (t->data.data && t->type == like->type && t->rank == like->rank && memcmp(t->dims, like->dims, sizeof t->dims) == 0 &&
-            t->data.size == like->data.size && memcmp(t->data.data, like->data.data, t->data.size) == 0) {
+        if (t->data.data && t->type == like->type && t->rank == like->rank &&
+            memcmp(t->dims, like->dims, sizeof t->dims) == 0 && t->data.size == like->data.size &&
+            memcmp(t->data.data, like->data.data, t->data.size) == 0) {
             return (int32_t)i;
         }
     }
@@ -179,8 +188,8 @@ int32_t toy_f32s(toy_graph *g, toy_shape shape, const float *values)
     return found >= 0 ? found : toy_tensor(g, t);
 }
 
-static tflite_source_op *new_op(toy_graph *g, uint32_t builtin, const int32_t *inputs, uint32_t n_inputs, const int32_t *outputs,
-                                uint32_t n_outputs)
+static tflite_source_op *new_op(toy_graph *g, uint32_t builtin, const int32_t *inputs, uint32_t n_inputs,
+                                const int32_t *outputs, uint32_t n_outputs)
 {
     g->ops = grown(g->arena, g->ops, g->n_ops, &g->op_capacity, sizeof *g->ops);
     tflite_source_op *op = &g->ops[g->n_ops++];
@@ -192,8 +201,8 @@ static tflite_source_op *new_op(toy_graph *g, uint32_t builtin, const int32_t *i
     return op;
 }
 
-int32_t toy_op_with(toy_graph *g, uint32_t builtin, uint32_t type, toy_shape out, const int32_t *inputs, uint32_t n_inputs,
-                    uint8_t options_type, const tflite_source_field *fields, uint32_t n_fields)
+int32_t toy_op_with(toy_graph *g, uint32_t builtin, uint32_t type, toy_shape out, const int32_t *inputs,
+                    uint32_t n_inputs, uint8_t options_type, const tflite_source_field *fields, uint32_t n_fields)
 {
     int32_t y = toy_tensor(g, shaped(type, out));
     tflite_source_op *op = new_op(g, builtin, inputs, n_inputs, &y, 1);
@@ -234,9 +243,13 @@ int32_t toy_unary(toy_graph *g, uint32_t builtin, int32_t x)
 
 int32_t toy_binary(toy_graph *g, uint32_t builtin, int32_t a, int32_t b)
 {
-    uint8_t options = builtin == OP_ADD ? OPT_ADD : builtin == OP_MUL ? OPT_MUL : builtin == OP_SUB ? OPT_SUB : OPT_NONE;
+    uint8_t options = builtin == OP_ADD   ? OPT_ADD
+                      : builtin == OP_MUL ? OPT_MUL
+                      : builtin == OP_SUB ? OPT_SUB
+                                          : OPT_NONE;
     int32_t in[] = {a, b};
-    return toy_op_with(g, builtin, g->tensors[a].type, broadcast(toy_shape_of(g, a), toy_shape_of(g, b)), in, 2, options, NULL, 0);
+    return toy_op_with(g, builtin, g->tensors[a].type, broadcast(toy_shape_of(g, a), toy_shape_of(g, b)), in, 2,
+                       options, NULL, 0);
 }
 
 int32_t toy_compare(toy_graph *g, uint32_t builtin, int32_t a, int32_t b)
@@ -326,7 +339,8 @@ static uint32_t rms_norm_impl(toy_model *m, toy_shape shape, float epsilon)
     toy_graph g;
     toy_graph_init(&g, m);
     int32_t last = (int32_t)shape.rank - 1;
-    int32_t x = toy_input(&g, "x", TFLITE_FLOAT32, shape), w = toy_input(&g, "weight", TFLITE_FLOAT32, SHAPE(shape.d[last]));
+    int32_t x = toy_input(&g, "x", TFLITE_FLOAT32, shape),
+            w = toy_input(&g, "weight", TFLITE_FLOAT32, SHAPE(shape.d[last]));
     toy_shape column = shape;
     column.d[last] = 1;
     int32_t mean = toy_reduce(&g, OP_MEAN, toy_binary(&g, OP_MUL, x, x), last);
@@ -348,8 +362,8 @@ int32_t toy_rms_norm(toy_graph *g, int32_t x, const float *weight, float epsilon
     return y;
 }
 
-void toy_custom(toy_graph *g, const char *code, bytes options, const int32_t *inputs, uint32_t n_inputs, const toy_shape *shapes,
-                int32_t *out, uint32_t n_outputs)
+void toy_custom(toy_graph *g, const char *code, bytes options, const int32_t *inputs, uint32_t n_inputs,
+                const toy_shape *shapes, int32_t *out, uint32_t n_outputs)
 {
     for (uint32_t i = 0; i < n_outputs; i++) {
         out[i] = toy_tensor(g, shaped(TFLITE_FLOAT32, shapes[i]));

@@ -39,7 +39,7 @@ static void make_linear(toy_linear_weights *l, toy_random *r, const toy_config *
     l->gate_bias = toy_normals(r, a, TOY_LINEAR_V_HEADS, -2.0f, 1.0f);
     l->decay = toy_alloc(a, TOY_LINEAR_V_HEADS, sizeof(float));
     for (int i = 0; i < TOY_LINEAR_V_HEADS; i++) {
-        l->decay[i] = -0.25f * (float)(i + 1);   /* -exp(A_log) */
+        l->decay[i] = -0.25f * (float)(i + 1); /* -exp(A_log) */
     }
     l->norm = toy_normals(r, a, TOY_LINEAR_DIM, 1.0f, 0.1f);
 }
@@ -77,7 +77,7 @@ void toy_weights_make(toy_weights *w, const toy_config *config, arena *a)
     if (c.recurrent) {
         make_linear(&w->layers[0].linear, &r, &c, a);
     }
-    fill_rope(w->rope, c.gemma ? 0.17782794100389228 : 0.31622776601683794);   /* theta 10^6, 10^4 */
+    fill_rope(w->rope, c.gemma ? 0.17782794100389228 : 0.31622776601683794); /* theta 10^6, 10^4 */
     fill_rope(w->local_rope, 0.31622776601683794);
     for (int32_t i = 0; i < TOY_CONTEXT; i++) {
         w->positions[i] = i;
@@ -105,7 +105,8 @@ static int32_t make_window(toy_step *s)
     int32_t inside = toy_compare(g, OP_LOGICAL_AND, after, before);
     enum { OPT_SELECT_V2 = 98 };
     int32_t in[] = {inside, toy_f32(g, 0.0f), toy_f32(g, -10000.0f)};
-    int32_t band = toy_op_with(g, OP_SELECT_V2, TFLITE_FLOAT32, SHAPE(1, s->n, TOY_CONTEXT), in, 3, OPT_SELECT_V2, NULL, 0);
+    int32_t band =
+        toy_op_with(g, OP_SELECT_V2, TFLITE_FLOAT32, SHAPE(1, s->n, TOY_CONTEXT), in, 3, OPT_SELECT_V2, NULL, 0);
     return toy_binary(g, OP_ADD, band, s->mask);
 }
 
@@ -187,7 +188,8 @@ static int32_t attend(toy_step *s, uint32_t layer, int32_t q, int32_t keys, int3
     int32_t scores = toy_binary(g, OP_ADD, toy_matmul(g, queries, keys), mask);
     int32_t out = toy_matmul(g, toy_unary(g, OP_SOFTMAX, scores), values);
     if (s->n == 1) {
-        return s->config->gemma ? toy_reshape(g, out, SHAPE(1, 1, TOY_HIDDEN)) : toy_reshape(g, out, SHAPE(1, TOY_HIDDEN));
+        return s->config->gemma ? toy_reshape(g, out, SHAPE(1, 1, TOY_HIDDEN))
+                                : toy_reshape(g, out, SHAPE(1, TOY_HIDDEN));
     }
     int32_t heads = toy_reshape(g, out, SHAPE(1, TOY_HEADS, s->n, TOY_HEAD_DIM));
     return toy_reshape(g, toy_transpose(g, heads, SHAPE(0, 2, 1, 3)), SHAPE(1, s->n, TOY_HIDDEN));
@@ -208,7 +210,8 @@ static int32_t attention(toy_step *s, uint32_t layer, int32_t x, bool keys_only)
     k = rotate(s, gemma ? toy_rms_norm(g, k, l->k_norm, toy_epsilon(s->config)) : k, cos, sin);
     int32_t v = split_values(s, toy_linear(g, x, l->v, -1));
     make_starts(s);
-    int32_t keys = update(g, s->states[2 * layer], k, s->start_k), values = update(g, s->states[2 * layer + 1], v, s->start_v);
+    int32_t keys = update(g, s->states[2 * layer], k, s->start_k),
+            values = update(g, s->states[2 * layer + 1], v, s->start_v);
     toy_output(g, toy_state_name(s->config, g->arena, 2 * layer), keys);
     toy_output(g, toy_state_name(s->config, g->arena, 2 * layer + 1), values);
     return keys_only ? -1 : toy_linear(g, attend(s, layer, q, keys, values), l->o, -1);
@@ -218,7 +221,8 @@ static int32_t feed_forward(toy_step *s, const toy_layer *l, int32_t x)
 {
     toy_graph *g = s->g;
     int32_t gate = toy_linear(g, x, l->gate, -1);
-    int32_t act = s->config->gemma ? toy_unary(g, OP_GELU, gate) : toy_binary(g, OP_MUL, gate, toy_unary(g, OP_LOGISTIC, gate));
+    int32_t act =
+        s->config->gemma ? toy_unary(g, OP_GELU, gate) : toy_binary(g, OP_MUL, gate, toy_unary(g, OP_LOGISTIC, gate));
     return toy_linear(g, toy_binary(g, OP_MUL, act, toy_linear(g, x, l->up, -1)), l->down, -1);
 }
 
@@ -246,7 +250,8 @@ static void add_inputs(toy_step *s)
     s->positions = toy_input(g, c->layouts ? "positions" : "input_pos", TFLITE_INT32, SHAPE(s->n));
     s->mask = toy_input(g, c->layouts ? "attn_mask" : "mask", TFLITE_FLOAT32, SHAPE(1, 1, s->n, TOY_CONTEXT));
     for (uint32_t i = 0; i < 2 * TOY_LAYERS; i++) {
-        toy_shape shape = i % 2 ? SHAPE(1, TOY_KV_HEADS, TOY_HEAD_DIM, TOY_CONTEXT) : SHAPE(1, TOY_KV_HEADS, TOY_CONTEXT, TOY_HEAD_DIM);
+        toy_shape shape = i % 2 ? SHAPE(1, TOY_KV_HEADS, TOY_HEAD_DIM, TOY_CONTEXT)
+                                : SHAPE(1, TOY_KV_HEADS, TOY_CONTEXT, TOY_HEAD_DIM);
         if (c->recurrent && i == 0) {
             shape = SHAPE(1, TOY_CHANNELS, TOY_CONV - 1);
         } else if (c->recurrent && i == 1) {
@@ -270,7 +275,8 @@ static void make_signature(toy_model *m, const toy_config *config, const toy_wei
 {
     toy_graph g;
     toy_graph_init(&g, m);
-    toy_step s = {.config = config, .weights = w, .g = &g, .n = n, .grouped_mask = -1, .grouped_window_mask = -1, .start_k = -1};
+    toy_step s = {
+        .config = config, .weights = w, .g = &g, .n = n, .grouped_mask = -1, .grouped_window_mask = -1, .start_k = -1};
     add_inputs(&s);
     if (config->recurrent) {
         int32_t pad_value = 0;

@@ -33,9 +33,11 @@ static int32_t convolve(toy_step *s, const toy_linear_weights *w, int32_t x, int
     int32_t columns = toy_concat(g, (int32_t[]){state, masked}, 2, 2);
     int32_t image = toy_transpose(g, toy_reshape(g, columns, SHAPE(1, c, 1, width)), SHAPE(0, 2, 3, 1));
     enum { OPT_DEPTHWISE = 2, VALID = 1 };
-    tflite_source_field fields[] = {{0, 'b', VALID, NULL, 0}, {1, 'i', 1, NULL, 0}, {2, 'i', 1, NULL, 0}, {3, 'i', 1, NULL, 0}};
+    tflite_source_field fields[] = {
+        {0, 'b', VALID, NULL, 0}, {1, 'i', 1, NULL, 0}, {2, 'i', 1, NULL, 0}, {3, 'i', 1, NULL, 0}};
     int32_t in[] = {image, toy_f32s(g, SHAPE(1, 1, TOY_CONV, c), w->conv), toy_f32s(g, SHAPE(c), w->conv_bias)};
-    int32_t y = toy_op_with(g, OP_DEPTHWISE_CONV_2D, TFLITE_FLOAT32, SHAPE(1, 1, n, c), in, 3, OPT_DEPTHWISE, fields, 4);
+    int32_t y =
+        toy_op_with(g, OP_DEPTHWISE_CONV_2D, TFLITE_FLOAT32, SHAPE(1, 1, n, c), in, 3, OPT_DEPTHWISE, fields, 4);
     if (n > 1) {
         y = toy_transpose(g, y, SHAPE(0, 3, 1, 2));
     }
@@ -93,7 +95,8 @@ static bytes update_options(void)
     return (bytes){options, sizeof options - 1};
 }
 
-int32_t toy_linear_attention(toy_step *s, const toy_linear_weights *w, int32_t x, int32_t conv_state, int32_t matrix_state)
+int32_t toy_linear_attention(toy_step *s, const toy_linear_weights *w, int32_t x, int32_t conv_state,
+                             int32_t matrix_state)
 {
     toy_graph *g = s->g;
     const int32_t keys = TOY_LINEAR_K_HEADS * TOY_LINEAR_DIM, d = TOY_LINEAR_DIM, hv = TOY_LINEAR_V_HEADS, n = s->n;
@@ -104,8 +107,12 @@ int32_t toy_linear_attention(toy_step *s, const toy_linear_weights *w, int32_t x
     int32_t v = part(s, qkv, 2 * keys, hv);
     int32_t scaled = toy_binary(g, OP_MUL, q, toy_f32(g, 0.25f));
     int32_t strength = toy_binary(g, OP_MUL, beta, flags(s, SHAPE(1, n, 1)));
-    int32_t in[] = {heads_first(s, scaled), heads_first(s, k), heads_first(s, v), heads_first(s, strength),
-                    heads_first(s, log_decay(s, w, x)), matrix_state};
+    int32_t in[] = {heads_first(s, scaled),
+                    heads_first(s, k),
+                    heads_first(s, v),
+                    heads_first(s, strength),
+                    heads_first(s, log_decay(s, w, x)),
+                    matrix_state};
     toy_shape shapes[] = {SHAPE(1, hv, n, d), SHAPE(1, hv, d, d)};
     int32_t out[2];
     toy_custom(g, "gated_delta_update", update_options(), in, 6, shapes, out, 2);

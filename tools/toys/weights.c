@@ -12,7 +12,7 @@ static uint64_t next_u64(toy_random *r)
 
 float toy_normal(toy_random *r, float deviation)
 {
-    uint64_t sum = 0;   /* of twelve numbers below 2^32: deviation 2^32 */
+    uint64_t sum = 0; /* of twelve numbers below 2^32: deviation 2^32 */
     for (int i = 0; i < 12; i++) {
         sum += next_u64(r) >> 32;
     }
@@ -50,7 +50,7 @@ static uint16_t to_half(float f)
     return (uint16_t)(h + (rest > 0x1000 || (rest == 0x1000 && (h & 1))));
 }
 
-static float from_half(uint16_t h)   /* normal numbers only: scales */
+static float from_half(uint16_t h) /* normal numbers only: scales */
 {
     uint32_t x = (uint32_t)(h & 0x8000) << 16 | ((uint32_t)(h & 0x7FFF) + (112u << 10)) << 13;
     float f;
@@ -138,12 +138,21 @@ toy_weight *toy_new_weight(toy_random *r, arena *a, toy_kind kind, int32_t rows,
     float *v = toy_normals(r, a, n, 0.0f, deviation);
     *w = (toy_weight){.rows = rows, .cols = cols, .kind = kind, .data = v, .bytes = n * 4};
     switch (kind) {
-    case KIND_FP32: break;
-    case KIND_FP16: store_halves(w, a, v, n); break;
+    case KIND_FP32:
+        break;
+    case KIND_FP16:
+        store_halves(w, a, v, n);
+        break;
     case KIND_WO8:
-    case KIND_INT8: store_rows(w, a, v, false); break;
-    case KIND_INT4C: store_rows(w, a, v, true); break;
-    case KIND_INT4B32: store_blocks(w, a, v); break;
+    case KIND_INT8:
+        store_rows(w, a, v, false);
+        break;
+    case KIND_INT4C:
+        store_rows(w, a, v, true);
+        break;
+    case KIND_INT4B32:
+        store_blocks(w, a, v);
+        break;
     }
     return w;
 }
@@ -156,8 +165,9 @@ typedef struct toy_use {
 
 static tflite_tensor stored(const toy_weight *w)
 {
-    static const uint32_t types[] = {[KIND_FP32] = TFLITE_FLOAT32, [KIND_FP16] = TFLITE_FLOAT16, [KIND_WO8] = TFLITE_INT8,
-                                     [KIND_INT8] = TFLITE_INT8,    [KIND_INT4C] = TFLITE_INT4,   [KIND_INT4B32] = TFLITE_INT4};
+    static const uint32_t types[] = {
+        [KIND_FP32] = TFLITE_FLOAT32, [KIND_FP16] = TFLITE_FLOAT16, [KIND_WO8] = TFLITE_INT8,
+        [KIND_INT8] = TFLITE_INT8,    [KIND_INT4C] = TFLITE_INT4,   [KIND_INT4B32] = TFLITE_INT4};
     return (tflite_tensor){.type = types[w->kind],
                            .rank = 2,
                            .dims = {w->rows, w->cols},

@@ -12,8 +12,8 @@ struct toy_weight {
     toy_kind kind;
     const void *data;
     size_t bytes;
-    const float *scales;             /* [rows]; NULL for float kinds and blocks */
-    const uint16_t *block_scales;    /* fp16 [rows][cols / 32] */
+    const float *scales;          /* [rows]; NULL for float kinds and blocks */
+    const uint16_t *block_scales; /* fp16 [rows][cols / 32] */
 };
 
 /* splitmix64; the sum of twelve uniform numbers stands for a normal one, so that every machine makes the same bits. */
@@ -27,6 +27,6 @@ toy_weight *toy_new_weight(toy_random *r, arena *a, toy_kind kind, int32_t rows,
 
 /* The weight as the graph's ops take it: the constant, or what DEQUANTIZE makes of it. Added once. */
 int32_t toy_use_weight(toy_graph *g, const toy_weight *w);
-int32_t toy_linear(toy_graph *g, int32_t x, const toy_weight *w, int32_t bias);   /* bias -1: none */
+int32_t toy_linear(toy_graph *g, int32_t x, const toy_weight *w, int32_t bias); /* bias -1: none */
 
 #endif

@@ -69,7 +69,8 @@ static void weigh(const attention_shape *s, float *weights, attention_span span,
 }
 
 /* o[d] .. of n registers, the last with `last` of 4 values: e * v over the span's positions in order. */
-ATT_INLINE void value_strip(const float *weights, const float *values, uint32_t dim, attention_span span, uint32_t n, uint32_t last, float *o)
+ATT_INLINE void value_strip(const float *weights, const float *values, uint32_t dim, attention_span span, uint32_t n,
+                            uint32_t last, float *o)
 {
     float32x4_t acc[STRIP / 4];
     for (uint32_t j = 0; j < n; j++)
@@ -83,7 +84,8 @@ ATT_INLINE void value_strip(const float *weights, const float *values, uint32_t 
         store_n(o + 4 * j, j == n - 1 ? last : 4, acc[j]);
 }
 
-static void block_part(const attention_shape *s, const float *q, const float *keys, const float *values, attention_span span, float *part)
+static void block_part(const attention_shape *s, const float *q, const float *keys, const float *values,
+                       attention_span span, float *part)
 {
     float weights[ATTENTION_BLOCK] = {0};
     uint32_t i = span.lo;

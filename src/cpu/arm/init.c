@@ -39,7 +39,8 @@ void linear_kernels_init_arm(linear_kernels *k, uint32_t features)
 void attention_kernels_init_arm(attention_kernels *k, uint32_t features)
 {
     if (features & CPU_NEON)
-        *k = (attention_kernels){.name = "neon", .rows = attention_rows_neon, .block = attention_block_neon, .join = attention_join_neon};
+        *k = (attention_kernels){
+            .name = "neon", .rows = attention_rows_neon, .block = attention_block_neon, .join = attention_join_neon};
 }
 
 void vec_kernels_init_arm(vec_kernels *k, uint32_t features)

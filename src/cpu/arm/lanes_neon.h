@@ -32,14 +32,15 @@ static inline lanes lanes_load_part(const float *p, size_t n)
 
 static inline lanes lanes_add(lanes a, lanes b)
 {
-    return (lanes){{vaddq_f32(a.r[0], b.r[0]), vaddq_f32(a.r[1], b.r[1]), vaddq_f32(a.r[2], b.r[2]), vaddq_f32(a.r[3], b.r[3])}};
+    return (lanes){
+        {vaddq_f32(a.r[0], b.r[0]), vaddq_f32(a.r[1], b.r[1]), vaddq_f32(a.r[2], b.r[2]), vaddq_f32(a.r[3], b.r[3])}};
 }
 
 /* a * b + c */
 static inline lanes lanes_fma(lanes a, lanes b, lanes c)
 {
-    return (lanes){{vfmaq_f32(c.r[0], a.r[0], b.r[0]), vfmaq_f32(c.r[1], a.r[1], b.r[1]), vfmaq_f32(c.r[2], a.r[2], b.r[2]),
-                    vfmaq_f32(c.r[3], a.r[3], b.r[3])}};
+    return (lanes){{vfmaq_f32(c.r[0], a.r[0], b.r[0]), vfmaq_f32(c.r[1], a.r[1], b.r[1]),
+                    vfmaq_f32(c.r[2], a.r[2], b.r[2]), vfmaq_f32(c.r[3], a.r[3], b.r[3])}};
 }
 
 /* Steps 3 and 4 of the tree. */

@@ -4,7 +4,8 @@
 
 #include "cpu/linear.h"
 
-typedef void linear_run(const linear_weights *w, const linear_input *in, float *y, size_t y_stride, uint32_t n0, uint32_t n1);
+typedef void linear_run(const linear_weights *w, const linear_input *in, float *y, size_t y_stride, uint32_t n0,
+                        uint32_t n1);
 
 linear_run linear_f32_neon, linear_f16_neon, linear_wo8_neon, linear_wo4_neon;
 linear_run linear_qc8_neon, linear_qc4_neon, linear_qb4_neon;

@@ -7,7 +7,7 @@
 
 enum {
     ROWS = 4,
-    TILE_ROWS = 2,         /* of a tile of TILE_TOKENS tokens: 24 registers of sums */
+    TILE_ROWS = 2, /* of a tile of TILE_TOKENS tokens: 24 registers of sums */
     TILE_TOKENS = 3,
     STEP = 16
 };
@@ -56,8 +56,8 @@ LINEAR_INLINE lanes load_tail(linear_kind kind, const unsigned char *row, uint32
 }
 
 /* n_rows x n_tokens sums, [token][row]. */
-LINEAR_INLINE void tile_sums(linear_kind kind, const unsigned char *w, size_t stride, uint32_t k, const float *x, size_t x_stride,
-                             uint32_t n_rows, uint32_t n_tokens, float *sums)
+LINEAR_INLINE void tile_sums(linear_kind kind, const unsigned char *w, size_t stride, uint32_t k, const float *x,
+                             size_t x_stride, uint32_t n_rows, uint32_t n_tokens, float *sums)
 {
     lanes acc[TILE_TOKENS * TILE_ROWS];
     for (uint32_t i = 0; i < n_tokens * n_rows; i++)
@@ -72,17 +72,19 @@ LINEAR_INLINE void tile_sums(linear_kind kind, const unsigned char *w, size_t st
     for (uint32_t r = 0; whole < k && r < n_rows; r++) {
         const lanes weights = load_tail(kind, w + r * stride, whole, k);
         for (uint32_t t = 0; t < n_tokens; t++)
-            acc[t * n_rows + r] = lanes_fma(lanes_load_part(x + t * x_stride + whole, k - whole), weights, acc[t * n_rows + r]);
+            acc[t * n_rows + r] =
+                lanes_fma(lanes_load_part(x + t * x_stride + whole, k - whole), weights, acc[t * n_rows + r]);
     }
     for (uint32_t i = 0; i < n_tokens * n_rows; i++)
         sums[i] = lanes_join_neon(acc[i]);
 }
 
-LINEAR_INLINE void tile(linear_kind kind, const linear_weights *w, const linear_input *in, uint32_t t0, uint32_t n, uint32_t n_rows,
-                        uint32_t n_tokens, float *y, size_t y_stride)
+LINEAR_INLINE void tile(linear_kind kind, const linear_weights *w, const linear_input *in, uint32_t t0, uint32_t n,
+                        uint32_t n_rows, uint32_t n_tokens, float *y, size_t y_stride)
 {
     float sums[ROWS * TILE_TOKENS];
-    tile_sums(kind, linear_row(w, n), w->row_bytes, w->k, in->x + t0 * in->x_stride, in->x_stride, n_rows, n_tokens, sums);
+    tile_sums(kind, linear_row(w, n), w->row_bytes, w->k, in->x + t0 * in->x_stride, in->x_stride, n_rows, n_tokens,
+              sums);
     for (uint32_t r = 0; r < n_rows; r++) {
         const float scale = linear_scale(w, n + r), bias = w->bias ? w->bias[n + r] : 0.0f;
         for (uint32_t t = 0; t < n_tokens; t++) {
@@ -95,8 +97,8 @@ LINEAR_INLINE void tile(linear_kind kind, const linear_weights *w, const linear_
 }
 
 /* Tokens t0 .. t1-1 against n_rows rows: tiles of TILE_TOKENS, single tokens after them. */
-LINEAR_INLINE void group(linear_kind kind, const linear_weights *w, const linear_input *in, uint32_t t0, uint32_t t1, uint32_t n,
-                         uint32_t n_rows, float *y, size_t y_stride)
+LINEAR_INLINE void group(linear_kind kind, const linear_weights *w, const linear_input *in, uint32_t t0, uint32_t t1,
+                         uint32_t n, uint32_t n_rows, float *y, size_t y_stride)
 {
     uint32_t t = t0;
     for (; t + TILE_TOKENS <= t1; t += TILE_TOKENS)
@@ -105,7 +107,8 @@ LINEAR_INLINE void group(linear_kind kind, const linear_weights *w, const linear
         tile(kind, w, in, t, n, n_rows, 1, y, y_stride);
 }
 
-LINEAR_INLINE void run(linear_kind kind, const linear_weights *w, const linear_input *in, float *y, size_t y_stride, uint32_t n0, uint32_t n1)
+LINEAR_INLINE void run(linear_kind kind, const linear_weights *w, const linear_input *in, float *y, size_t y_stride,
+                       uint32_t n0, uint32_t n1)
 {
     const uint32_t block = linear_token_block((size_t)w->k * sizeof(float), TILE_TOKENS);
     for (uint32_t t0 = 0; t0 < in->m; t0 += block) {
@@ -118,22 +121,26 @@ LINEAR_INLINE void run(linear_kind kind, const linear_weights *w, const linear_i
     }
 }
 
-void linear_f32_neon(const linear_weights *w, const linear_input *in, float *y, size_t y_stride, uint32_t n0, uint32_t n1)
+void linear_f32_neon(const linear_weights *w, const linear_input *in, float *y, size_t y_stride, uint32_t n0,
+                     uint32_t n1)
 {
     run(LINEAR_F32, w, in, y, y_stride, n0, n1);
 }
 
-void linear_f16_neon(const linear_weights *w, const linear_input *in, float *y, size_t y_stride, uint32_t n0, uint32_t n1)
+void linear_f16_neon(const linear_weights *w, const linear_input *in, float *y, size_t y_stride, uint32_t n0,
+                     uint32_t n1)
 {
     run(LINEAR_F16, w, in, y, y_stride, n0, n1);
 }
 
-void linear_wo8_neon(const linear_weights *w, const linear_input *in, float *y, size_t y_stride, uint32_t n0, uint32_t n1)
+void linear_wo8_neon(const linear_weights *w, const linear_input *in, float *y, size_t y_stride, uint32_t n0,
+                     uint32_t n1)
 {
     run(LINEAR_WO8, w, in, y, y_stride, n0, n1);
 }
 
-void linear_wo4_neon(const linear_weights *w, const linear_input *in, float *y, size_t y_stride, uint32_t n0, uint32_t n1)
+void linear_wo4_neon(const linear_weights *w, const linear_input *in, float *y, size_t y_stride, uint32_t n0,
+                     uint32_t n1)
 {
     run(LINEAR_WO4, w, in, y, y_stride, n0, n1);
 }

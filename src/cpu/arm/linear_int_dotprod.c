@@ -3,7 +3,7 @@
 #include <stdbool.h>
 
 #define INT_NAME(kind) linear_##kind##_dotprod
-#define INT_TOKENS 4
+#define INT_TOKENS     4
 
 static inline int32x4_t dot16(int32x4_t acc, int8x16_t q, int8x16_t w, bool any)
 {

@@ -3,7 +3,7 @@
 #include <stdbool.h>
 
 #define INT_NAME(kind) linear_##kind##_i8mm
-#define INT_TOKENS 8
+#define INT_TOKENS     8
 #define INT_PAIRS
 
 static inline int32x4_t dot16(int32x4_t acc, int8x16_t q, int8x16_t w, bool any)

@@ -3,7 +3,7 @@
 #include <stdbool.h>
 
 #define INT_NAME(kind) linear_##kind##_neon
-#define INT_TOKENS 4
+#define INT_TOKENS     4
 
 /* Two products of 128 * 127 fit into 16 bits, two of 128 * 128 do not. */
 static inline int32x4_t dot16(int32x4_t acc, int8x16_t q, int8x16_t w, bool any)
@@ -16,7 +16,8 @@ static inline int32x4_t dot16(int32x4_t acc, int8x16_t q, int8x16_t w, bool any)
 
 static inline int32x4_t dot_fours(int8x16_t q, int8x16_t w)
 {
-    return vpaddlq_s16(vpaddq_s16(vmull_s8(vget_low_s8(q), vget_low_s8(w)), vmull_s8(vget_high_s8(q), vget_high_s8(w))));
+    return vpaddlq_s16(
+        vpaddq_s16(vmull_s8(vget_low_s8(q), vget_low_s8(w)), vmull_s8(vget_high_s8(q), vget_high_s8(w))));
 }
 
 #include "cpu/arm/linear_int_neon.h"

@@ -11,15 +11,15 @@
 
 enum {
     ROWS = 4,
-    STEP = 32,             /* elements */
-    WIDE_K = 4096,         /* longest rows of int4 that are unpacked once for many tokens, on the stack */
+    STEP = 32,     /* elements */
+    WIDE_K = 4096, /* longest rows of int4 that are unpacked once for many tokens, on the stack */
     WIDE_MIN_TOKENS = 2 * INT_TOKENS
 };
 
 /* A group of up to ROWS weight rows. */
 typedef struct rows {
-    const unsigned char *w;       /* first row */
-    size_t stride;                /* bytes */
+    const unsigned char *w; /* first row */
+    size_t stride;          /* bytes */
     uint32_t k;
 } rows;
 
@@ -55,8 +55,8 @@ LINEAR_INLINE void load_rows(bool int4, const rows *g, uint32_t i, uint32_t n_ro
 }
 
 /* n_rows x n_tokens sums of q * w. */
-LINEAR_INLINE void tile_sums(bool int4, const rows *g, const int8_t *q, size_t q_stride, uint32_t n_rows, uint32_t n_tokens, bool any,
-                             int32_t sums[INT_TOKENS][ROWS])
+LINEAR_INLINE void tile_sums(bool int4, const rows *g, const int8_t *q, size_t q_stride, uint32_t n_rows,
+                             uint32_t n_tokens, bool any, int32_t sums[INT_TOKENS][ROWS])
 {
     int32x4_t acc[INT_TOKENS][ROWS];
     for (uint32_t t = 0; t < n_tokens; t++)
@@ -79,7 +79,8 @@ LINEAR_INLINE void tile_sums(bool int4, const rows *g, const int8_t *q, size_t q
 
 #ifdef INT_PAIRS
 /* The same for INT_TOKENS tokens and ROWS rows; an accumulator holds { t r, t r+1, t+1 r, t+1 r+1 }. */
-LINEAR_INLINE void tile_pairs(bool int4, const rows *g, const int8_t *q, size_t q_stride, int32_t sums[INT_TOKENS][ROWS])
+LINEAR_INLINE void tile_pairs(bool int4, const rows *g, const int8_t *q, size_t q_stride,
+                              int32_t sums[INT_TOKENS][ROWS])
 {
     int32x4_t acc[INT_TOKENS / 2][ROWS / 2];
     for (uint32_t t = 0; t < INT_TOKENS / 2; t++)
@@ -91,7 +92,8 @@ LINEAR_INLINE void tile_pairs(bool int4, const rows *g, const int8_t *q, size_t 
             for (int h = 0; h < 2; h++) {
                 const int64x2_t a = vreinterpretq_s64_s8(vld1q_s8(q + t * q_stride + i + 16 * h));
                 const int64x2_t b = vreinterpretq_s64_s8(vld1q_s8(q + (t + 1) * q_stride + i + 16 * h));
-                const int8x16_t first = vreinterpretq_s8_s64(vzip1q_s64(a, b)), second = vreinterpretq_s8_s64(vzip2q_s64(a, b));
+                const int8x16_t first = vreinterpretq_s8_s64(vzip1q_s64(a, b)),
+                                second = vreinterpretq_s8_s64(vzip2q_s64(a, b));
                 for (uint32_t r = 0; r < ROWS; r += 2) {
                     acc[t / 2][r / 2] = dot_pairs(acc[t / 2][r / 2], first, w[r].val[h]);
                     acc[t / 2][r / 2] = dot_pairs(acc[t / 2][r / 2], second, w[r + 1].val[h]);
@@ -106,8 +108,9 @@ LINEAR_INLINE void tile_pairs(bool int4, const rows *g, const int8_t *q, size_t 
 }
 #endif
 
-LINEAR_INLINE void tile(bool int4, const linear_weights *w, const rows *g, const linear_input *in, uint32_t t0, uint32_t n_tokens,
-                        const int32_t *row_sums, uint32_t n, uint32_t n_rows, bool any, float *y, size_t y_stride)
+LINEAR_INLINE void tile(bool int4, const linear_weights *w, const rows *g, const linear_input *in, uint32_t t0,
+                        uint32_t n_tokens, const int32_t *row_sums, uint32_t n, uint32_t n_rows, bool any, float *y,
+                        size_t y_stride)
 {
     int32_t sums[INT_TOKENS][ROWS];
     const int8_t *q = in->q + t0 * in->q_stride;
@@ -127,8 +130,9 @@ LINEAR_INLINE void tile(bool int4, const linear_weights *w, const rows *g, const
     }
 }
 
-LINEAR_INLINE void group(bool int4, const linear_weights *w, const rows *g, const linear_input *in, uint32_t t0, uint32_t t1,
-                         const int32_t *row_sums, uint32_t n, uint32_t n_rows, bool any, float *y, size_t y_stride)
+LINEAR_INLINE void group(bool int4, const linear_weights *w, const rows *g, const linear_input *in, uint32_t t0,
+                         uint32_t t1, const int32_t *row_sums, uint32_t n, uint32_t n_rows, bool any, float *y,
+                         size_t y_stride)
 {
     uint32_t t = t0;
     for (; n_rows == ROWS && t + INT_TOKENS <= t1; t += INT_TOKENS)
@@ -138,8 +142,9 @@ LINEAR_INLINE void group(bool int4, const linear_weights *w, const rows *g, cons
 }
 
 /* Four rows or one at a time. */
-LINEAR_INLINE void group_rows(bool int4, const linear_weights *w, const rows *g, const linear_input *in, uint32_t t0, uint32_t t1,
-                              const int32_t *row_sums, uint32_t n, uint32_t n_rows, bool any, float *y, size_t y_stride)
+LINEAR_INLINE void group_rows(bool int4, const linear_weights *w, const rows *g, const linear_input *in, uint32_t t0,
+                              uint32_t t1, const int32_t *row_sums, uint32_t n, uint32_t n_rows, bool any, float *y,
+                              size_t y_stride)
 {
     if (n_rows == ROWS)
         group(int4, w, g, in, t0, t1, row_sums, n, ROWS, any, y, y_stride);
@@ -158,8 +163,8 @@ static void widen_rows(const rows *g, uint32_t n_rows, int8_t *out)
 }
 
 /* wide: [ROWS][WIDE_K] for int4 */
-LINEAR_INLINE void run(bool int4, const linear_weights *w, const linear_input *in, float *y, size_t y_stride, uint32_t n0, uint32_t n1,
-                       int8_t *wide)
+LINEAR_INLINE void run(bool int4, const linear_weights *w, const linear_input *in, float *y, size_t y_stride,
+                       uint32_t n0, uint32_t n1, int8_t *wide)
 {
     const uint32_t block = linear_token_block(w->k, INT_TOKENS);
     int32_t local[LINEAR_SUM_CHUNK];
@@ -199,10 +204,11 @@ void INT_NAME(qc4)(const linear_weights *w, const linear_input *in, float *y, si
 
 #ifndef INT_PAIRS
 /* Blockwise, one row: the zero point's share of each sum is found once for all tokens. acc are the eight float lanes. */
-LINEAR_INLINE void tile_blocks(const linear_weights *w, const linear_input *in, uint32_t t0, uint32_t n_tokens, uint32_t n, float *y,
-                               size_t y_stride)
+LINEAR_INLINE void tile_blocks(const linear_weights *w, const linear_input *in, uint32_t t0, uint32_t n_tokens,
+                               uint32_t n, float *y, size_t y_stride)
 {
-    const unsigned char *row = linear_row(w, n), *scales = (const unsigned char *)w->block_scales + 2 * (size_t)n * (w->k / w->block);
+    const unsigned char *row = linear_row(w, n),
+                        *scales = (const unsigned char *)w->block_scales + 2 * (size_t)n * (w->k / w->block);
     float32x4_t acc[INT_TOKENS][2];
     float scale = 0.0f;
     for (uint32_t t = 0; t < n_tokens; t++)

@@ -7,35 +7,35 @@
 #include <arm_neon.h>
 
 /* vminq and vmaxq would give NaN for either operand: the definition wants comparisons. */
-#define F float32x4_t
-#define I int32x4_t
-#define B uint32x4_t
-#define MATHF(name) mathf_##name##_neon
-#define F_SET(c) vdupq_n_f32(c)
-#define F_ADD(a, b) vaddq_f32(a, b)
-#define F_SUB(a, b) vsubq_f32(a, b)
-#define F_MUL(a, b) vmulq_f32(a, b)
-#define F_DIV(a, b) vdivq_f32(a, b)
-#define F_FMA(a, b, c) vfmaq_f32(c, a, b)
-#define F_MIN(a, b) vbslq_f32(vcltq_f32(a, b), a, b)
-#define F_MAX(a, b) vbslq_f32(vcgtq_f32(a, b), a, b)
-#define F_ABS(a) vabsq_f32(a)
-#define F_NEG(a) vnegq_f32(a)
+#define F                float32x4_t
+#define I                int32x4_t
+#define B                uint32x4_t
+#define MATHF(name)      mathf_##name##_neon
+#define F_SET(c)         vdupq_n_f32(c)
+#define F_ADD(a, b)      vaddq_f32(a, b)
+#define F_SUB(a, b)      vsubq_f32(a, b)
+#define F_MUL(a, b)      vmulq_f32(a, b)
+#define F_DIV(a, b)      vdivq_f32(a, b)
+#define F_FMA(a, b, c)   vfmaq_f32(c, a, b)
+#define F_MIN(a, b)      vbslq_f32(vcltq_f32(a, b), a, b)
+#define F_MAX(a, b)      vbslq_f32(vcgtq_f32(a, b), a, b)
+#define F_ABS(a)         vabsq_f32(a)
+#define F_NEG(a)         vnegq_f32(a)
 #define F_COPYSIGN(a, b) vbslq_f32(vdupq_n_u32(0x80000000u), b, a)
-#define F_LT(a, b) vcltq_f32(a, b)
-#define F_EQ(a, b) vceqq_f32(a, b)
-#define F_SEL(m, a, b) vbslq_f32(m, a, b)
-#define F_BITS(a) vreinterpretq_s32_f32(a)
-#define I_SET(c) vdupq_n_s32(c)
-#define I_ADD(a, b) vaddq_s32(a, b)
-#define I_SUB(a, b) vsubq_s32(a, b)
-#define I_AND(a, b) vandq_s32(a, b)
-#define I_XOR(a, b) veorq_s32(a, b)
-#define I_SHL(a, n) vshlq_n_s32(a, n)
-#define I_SRA(a, n) vshrq_n_s32(a, n)
-#define I_CVT(a) vcvtq_f32_s32(a)
-#define I_FLOAT(a) vreinterpretq_f32_s32(a)
-#define I_MASK(a) vreinterpretq_u32_s32(vshrq_n_s32(a, 31))
+#define F_LT(a, b)       vcltq_f32(a, b)
+#define F_EQ(a, b)       vceqq_f32(a, b)
+#define F_SEL(m, a, b)   vbslq_f32(m, a, b)
+#define F_BITS(a)        vreinterpretq_s32_f32(a)
+#define I_SET(c)         vdupq_n_s32(c)
+#define I_ADD(a, b)      vaddq_s32(a, b)
+#define I_SUB(a, b)      vsubq_s32(a, b)
+#define I_AND(a, b)      vandq_s32(a, b)
+#define I_XOR(a, b)      veorq_s32(a, b)
+#define I_SHL(a, n)      vshlq_n_s32(a, n)
+#define I_SRA(a, n)      vshrq_n_s32(a, n)
+#define I_CVT(a)         vcvtq_f32_s32(a)
+#define I_FLOAT(a)       vreinterpretq_f32_s32(a)
+#define I_MASK(a)        vreinterpretq_u32_s32(vshrq_n_s32(a, 31))
 #include "cpu/mathf_body.h"
 #include "cpu/mathf_undef.h"
 

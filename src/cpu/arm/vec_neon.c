@@ -10,16 +10,16 @@ static inline float32x4_t fma4(float32x4_t a, float32x4_t b, float32x4_t c)
     return vfmaq_f32(c, a, b);
 }
 
-#define BINARY(name, expression)                                                                                        \
-    static void name##_neon(const float *a, const float *b, float *out, size_t n, int a_one, int b_one)                 \
-    {                                                                                                                   \
-        if (n == 0)                                                                                                     \
-            return;                                                                                                     \
+#define BINARY(name, expression)                                                                                       \
+    static void name##_neon(const float *a, const float *b, float *out, size_t n, int a_one, int b_one)                \
+    {                                                                                                                  \
+        if (n == 0)                                                                                                    \
+            return;                                                                                                    \
         const float32x4_t a1 = vdupq_n_f32(*a), b1 = vdupq_n_f32(*b);                                                  \
-        for (size_t i = 0; i < n; i += 4) {                                                                             \
-            const float32x4_t x = a_one ? a1 : load_n(a + i, n - i), y = b_one ? b1 : load_n(b + i, n - i);                  \
-            store_n(out + i, n - i, expression);                                                                        \
-        }                                                                                                               \
+        for (size_t i = 0; i < n; i += 4) {                                                                            \
+            const float32x4_t x = a_one ? a1 : load_n(a + i, n - i), y = b_one ? b1 : load_n(b + i, n - i);            \
+            store_n(out + i, n - i, expression);                                                                       \
+        }                                                                                                              \
     }
 
 BINARY(add, vaddq_f32(x, y))
@@ -29,13 +29,13 @@ BINARY(div, vdivq_f32(x, y))
 BINARY(min_2, mathf_min_neon(x, y))
 BINARY(max_2, mathf_max_neon(x, y))
 
-#define UNARY(name, expression)                                                                                         \
-    static void name##_neon(const float *in, float *out, size_t n)                                                      \
-    {                                                                                                                   \
-        for (size_t i = 0; i < n; i += 4) {                                                                             \
-            const float32x4_t x = load_n(in + i, n - i);                                                                     \
-            store_n(out + i, n - i, expression);                                                                        \
-        }                                                                                                               \
+#define UNARY(name, expression)                                                                                        \
+    static void name##_neon(const float *in, float *out, size_t n)                                                     \
+    {                                                                                                                  \
+        for (size_t i = 0; i < n; i += 4) {                                                                            \
+            const float32x4_t x = load_n(in + i, n - i);                                                               \
+            store_n(out + i, n - i, expression);                                                                       \
+        }                                                                                                              \
     }
 
 UNARY(neg, vnegq_f32(x))
@@ -54,11 +54,11 @@ UNARY(gelu_erf, mathf_gelu_erf_neon(x))
 UNARY(silu, mathf_silu_neon(x))
 UNARY(relu, mathf_max_neon(x, vdupq_n_f32(0.0f)))
 
-#define GATED(name, function)                                                                                           \
-    static void gated_##name(const float *gate, const float *up, float *out, size_t n)                                  \
-    {                                                                                                                   \
-        for (size_t i = 0; i < n; i += 4)                                                                               \
-            store_n(out + i, n - i, vmulq_f32(function(load_n(gate + i, n - i)), load_n(up + i, n - i)));           \
+#define GATED(name, function)                                                                                          \
+    static void gated_##name(const float *gate, const float *up, float *out, size_t n)                                 \
+    {                                                                                                                  \
+        for (size_t i = 0; i < n; i += 4)                                                                              \
+            store_n(out + i, n - i, vmulq_f32(function(load_n(gate + i, n - i)), load_n(up + i, n - i)));              \
     }
 
 GATED(gelu_tanh, mathf_gelu_tanh_neon)
@@ -156,8 +156,9 @@ static void f16_to_f32_neon(const uint16_t *x, float *out, size_t n)
 }
 
 /* `count` registers of columns, the last one with `last` of 4 columns. */
-static inline __attribute__((always_inline)) void vec_mat_columns(const float *x, size_t x_stride, const float *m, size_t m_stride, size_t k,
-                                                                  float *out, const int count, size_t last)
+static inline __attribute__((always_inline)) void vec_mat_columns(const float *x, size_t x_stride, const float *m,
+                                                                  size_t m_stride, size_t k, float *out,
+                                                                  const int count, size_t last)
 {
     float32x4_t sum[8];
     for (int c = 0; c < count; c++)
@@ -171,7 +172,8 @@ static inline __attribute__((always_inline)) void vec_mat_columns(const float *x
         store_n(out + 4 * c, c == count - 1 ? last : 4, sum[c]);
 }
 
-static void vec_mat_neon(const float *x, size_t x_stride, const float *m, size_t m_stride, size_t k, float *out, size_t n)
+static void vec_mat_neon(const float *x, size_t x_stride, const float *m, size_t m_stride, size_t k, float *out,
+                         size_t n)
 {
     size_t j = 0;
     for (; j + 32 <= n; j += 32)
@@ -189,9 +191,9 @@ static void mul_add_neon(const float *a, const float *b, float *out, size_t n)
 }
 
 /* `count` registers of columns, the last one with `last` of 4 columns. */
-static inline __attribute__((always_inline)) void delta_columns(const float *q, const float *k, const float *v, float beta, float decay,
-                                                                float *state, size_t stride, size_t dk, float *out, const int count,
-                                                                size_t last)
+static inline __attribute__((always_inline)) void delta_columns(const float *q, const float *k, const float *v,
+                                                                float beta, float decay, float *state, size_t stride,
+                                                                size_t dk, float *out, const int count, size_t last)
 {
     const float32x4_t e = vdupq_n_f32(decay);
     float32x4_t m[4], o[4];
@@ -223,8 +225,8 @@ static inline __attribute__((always_inline)) void delta_columns(const float *q, 
         store_n(out + 4 * c, c == count - 1 ? last : 4, o[c]);
 }
 
-static void delta_step_neon(const float *q, const float *k, const float *v, float beta, float decay, float *state, size_t stride, size_t dk,
-                            size_t n, float *out)
+static void delta_step_neon(const float *q, const float *k, const float *v, float beta, float decay, float *state,
+                            size_t stride, size_t dk, size_t n, float *out)
 {
     size_t j = 0;
     for (; j + 16 <= n; j += 16)
@@ -241,12 +243,27 @@ void vec_kernels_init_neon(vec_kernels *k)
 {
     *k = (vec_kernels){
         .name = "neon",
-        .binary = {[VEC_ADD] = add_neon, [VEC_SUB] = sub_neon, [VEC_MUL] = mul_neon, [VEC_DIV] = div_neon, [VEC_MIN] = min_2_neon,
+        .binary = {[VEC_ADD] = add_neon,
+                   [VEC_SUB] = sub_neon,
+                   [VEC_MUL] = mul_neon,
+                   [VEC_DIV] = div_neon,
+                   [VEC_MIN] = min_2_neon,
                    [VEC_MAX] = max_2_neon},
-        .unary = {[VEC_NEG] = neg_neon, [VEC_ABS] = abs_neon, [VEC_SQRT] = sqrt_neon, [VEC_RSQRT] = rsqrt_neon,
-                  [VEC_SQUARE] = square_neon, [VEC_EXP] = exp_neon, [VEC_LOG] = log_neon, [VEC_SIN] = sin_neon, [VEC_COS] = cos_neon,
-                  [VEC_TANH] = tanh_neon, [VEC_LOGISTIC] = logistic_neon, [VEC_GELU_TANH] = gelu_tanh_neon,
-                  [VEC_GELU_ERF] = gelu_erf_neon, [VEC_SILU] = silu_neon, [VEC_RELU] = relu_neon},
+        .unary = {[VEC_NEG] = neg_neon,
+                  [VEC_ABS] = abs_neon,
+                  [VEC_SQRT] = sqrt_neon,
+                  [VEC_RSQRT] = rsqrt_neon,
+                  [VEC_SQUARE] = square_neon,
+                  [VEC_EXP] = exp_neon,
+                  [VEC_LOG] = log_neon,
+                  [VEC_SIN] = sin_neon,
+                  [VEC_COS] = cos_neon,
+                  [VEC_TANH] = tanh_neon,
+                  [VEC_LOGISTIC] = logistic_neon,
+                  [VEC_GELU_TANH] = gelu_tanh_neon,
+                  [VEC_GELU_ERF] = gelu_erf_neon,
+                  [VEC_SILU] = silu_neon,
+                  [VEC_RELU] = relu_neon},
         .gated = gated_neon,
         .rms_norm = rms_norm_neon,
         .rope = rope_neon,

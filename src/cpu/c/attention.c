@@ -13,8 +13,8 @@ static float score(const attention_shape *s, const float *q, const float *key)
     return s->soft_cap != 0.0f ? mathf_tanh(scaled / s->soft_cap) * s->soft_cap : scaled;
 }
 
-static void block_part(const attention_shape *s, const float *q, const float *keys, const float *values, attention_span span,
-                       float *part)
+static void block_part(const attention_shape *s, const float *q, const float *keys, const float *values,
+                       attention_span span, float *part)
 {
     float weights[ATTENTION_BLOCK] = {0};
     float max = -INFINITY;
@@ -78,7 +78,8 @@ static void attention_rows_c(const attention_call *c, uint32_t kv, uint32_t r0, 
             query(c, kv, row, g, scratch);
 }
 
-static void attention_block_c(const attention_call *c, uint32_t kv, uint32_t row, uint32_t b, float *part, void *scratch)
+static void attention_block_c(const attention_call *c, uint32_t kv, uint32_t row, uint32_t b, float *part,
+                              void *scratch)
 {
     (void)scratch;
     for (uint32_t g = 0; g < c->shape.group; g++)
@@ -103,5 +104,6 @@ static void attention_join_c(const attention_call *c, uint32_t kv, uint32_t row,
 
 void attention_kernels_init_c(attention_kernels *k)
 {
-    *k = (attention_kernels){.name = "c", .rows = attention_rows_c, .block = attention_block_c, .join = attention_join_c};
+    *k = (attention_kernels){
+        .name = "c", .rows = attention_rows_c, .block = attention_block_c, .join = attention_join_c};
 }

@@ -45,7 +45,8 @@ static float dot(const float *x, const void *row, uint32_t k, widen load)
     return lanes_join(lanes);
 }
 
-static void run(const linear_weights *w, const linear_input *in, float *y, size_t y_stride, uint32_t n0, uint32_t n1, widen load)
+static void run(const linear_weights *w, const linear_input *in, float *y, size_t y_stride, uint32_t n0, uint32_t n1,
+                widen load)
 {
     for (uint32_t n = n0; n < n1; n++) {
         const float scale = linear_scale(w, n), bias = w->bias ? w->bias[n] : 0.0f;

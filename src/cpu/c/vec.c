@@ -5,13 +5,13 @@
 #include "cpu/lanes.h"
 #include "cpu/mathf.h"
 
-#define BINARY(name, expression)                                                                                        \
-    static void name##_c(const float *a, const float *b, float *out, size_t n, int a_one, int b_one)                    \
-    {                                                                                                                   \
-        for (size_t i = 0; i < n; i++) {                                                                                \
-            const float x = a[a_one ? 0 : i], y = b[b_one ? 0 : i];                                                     \
-            out[i] = expression;                                                                                        \
-        }                                                                                                               \
+#define BINARY(name, expression)                                                                                       \
+    static void name##_c(const float *a, const float *b, float *out, size_t n, int a_one, int b_one)                   \
+    {                                                                                                                  \
+        for (size_t i = 0; i < n; i++) {                                                                               \
+            const float x = a[a_one ? 0 : i], y = b[b_one ? 0 : i];                                                    \
+            out[i] = expression;                                                                                       \
+        }                                                                                                              \
     }
 
 BINARY(add, x + y)
@@ -21,13 +21,13 @@ BINARY(div, x / y)
 BINARY(min_2, mathf_min(x, y))
 BINARY(max_2, mathf_max(x, y))
 
-#define UNARY(name, expression)                                                                                         \
-    static void name##_c(const float *in, float *out, size_t n)                                                         \
-    {                                                                                                                   \
-        for (size_t i = 0; i < n; i++) {                                                                                \
-            const float x = in[i];                                                                                      \
-            out[i] = expression;                                                                                        \
-        }                                                                                                               \
+#define UNARY(name, expression)                                                                                        \
+    static void name##_c(const float *in, float *out, size_t n)                                                        \
+    {                                                                                                                  \
+        for (size_t i = 0; i < n; i++) {                                                                               \
+            const float x = in[i];                                                                                     \
+            out[i] = expression;                                                                                       \
+        }                                                                                                              \
     }
 
 UNARY(neg, -x)
@@ -120,8 +120,8 @@ static void mul_add_c(const float *a, const float *b, float *out, size_t n)
         out[i] = fmaf(a[i], b[i], out[i]);
 }
 
-static void delta_step_c(const float *q, const float *k, const float *v, float beta, float decay, float *state, size_t stride, size_t dk,
-                         size_t n, float *out)
+static void delta_step_c(const float *q, const float *k, const float *v, float beta, float decay, float *state,
+                         size_t stride, size_t dk, size_t n, float *out)
 {
     for (size_t j = 0; j < n; j++) {
         float m = 0.0f, o = 0.0f;
@@ -144,10 +144,26 @@ void vec_kernels_init_c(vec_kernels *k)
 {
     *k = (vec_kernels){
         .name = "c",
-        .binary = {[VEC_ADD] = add_c, [VEC_SUB] = sub_c, [VEC_MUL] = mul_c, [VEC_DIV] = div_c, [VEC_MIN] = min_2_c, [VEC_MAX] = max_2_c},
-        .unary = {[VEC_NEG] = neg_c, [VEC_ABS] = abs_c, [VEC_SQRT] = sqrt_c, [VEC_RSQRT] = rsqrt_c, [VEC_SQUARE] = square_c,
-                  [VEC_EXP] = exp_c, [VEC_LOG] = log_c, [VEC_SIN] = sin_c, [VEC_COS] = cos_c, [VEC_TANH] = tanh_c,
-                  [VEC_LOGISTIC] = logistic_c, [VEC_GELU_TANH] = gelu_tanh_c, [VEC_GELU_ERF] = gelu_erf_c, [VEC_SILU] = silu_c,
+        .binary = {[VEC_ADD] = add_c,
+                   [VEC_SUB] = sub_c,
+                   [VEC_MUL] = mul_c,
+                   [VEC_DIV] = div_c,
+                   [VEC_MIN] = min_2_c,
+                   [VEC_MAX] = max_2_c},
+        .unary = {[VEC_NEG] = neg_c,
+                  [VEC_ABS] = abs_c,
+                  [VEC_SQRT] = sqrt_c,
+                  [VEC_RSQRT] = rsqrt_c,
+                  [VEC_SQUARE] = square_c,
+                  [VEC_EXP] = exp_c,
+                  [VEC_LOG] = log_c,
+                  [VEC_SIN] = sin_c,
+                  [VEC_COS] = cos_c,
+                  [VEC_TANH] = tanh_c,
+                  [VEC_LOGISTIC] = logistic_c,
+                  [VEC_GELU_TANH] = gelu_tanh_c,
+                  [VEC_GELU_ERF] = gelu_erf_c,
+                  [VEC_SILU] = silu_c,
                   [VEC_RELU] = relu_c},
         .gated = gated_c,
         .rms_norm = rms_norm_c,

@@ -6,8 +6,11 @@ void attention_kernels_init_x86(attention_kernels *k, uint32_t features)
 {
     if (!(features & CPU_AVX2))
         return;
-    *k = (attention_kernels){.name = "avx2", .rows = attention_rows_avx2, .block = attention_block_avx2, .join = attention_join_avx2};
+    *k = (attention_kernels){
+        .name = "avx2", .rows = attention_rows_avx2, .block = attention_block_avx2, .join = attention_join_avx2};
     if (features & CPU_AVX512VNNI)
-        *k = (attention_kernels){
-            .name = "avx512", .rows = attention_rows_avx512, .block = attention_block_avx512, .join = attention_join_avx512};
+        *k = (attention_kernels){.name = "avx512",
+                                 .rows = attention_rows_avx512,
+                                 .block = attention_block_avx512,
+                                 .join = attention_join_avx512};
 }

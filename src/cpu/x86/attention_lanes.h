@@ -24,10 +24,10 @@ typedef struct tile {
     uint32_t n;
     uint32_t row[TILE];
     const float *q[TILE];
-    attention_span span[TILE];   /* in the current block */
-    float *weights[TILE];        /* [64]: scores, then their exponentials, 0 where not visible */
-    float *part[TILE];           /* [value_dim rounded up to 16]: o of the current block */
-    float *sum[TILE];            /* the same: o so far */
+    attention_span span[TILE]; /* in the current block */
+    float *weights[TILE];      /* [64]: scores, then their exponentials, 0 where not visible */
+    float *part[TILE];         /* [value_dim rounded up to 16]: o of the current block */
+    float *sum[TILE];          /* the same: o so far */
     float part_max[TILE], part_sum[TILE];
     float m[TILE], l[TILE];
 } tile;
@@ -37,7 +37,8 @@ static size_t padded(const attention_shape *s)
     return ((size_t)s->value_dim + 15) & ~(size_t)15;
 }
 
-static void tile_init(tile *t, const attention_call *c, uint32_t kv, uint32_t row0, uint32_t first, uint32_t n, void *scratch)
+static void tile_init(tile *t, const attention_call *c, uint32_t kv, uint32_t row0, uint32_t first, uint32_t n,
+                      void *scratch)
 {
     float *p = (float *)(void *)(((uintptr_t)scratch + 63) & ~(uintptr_t)63);
     const size_t strip = padded(&c->shape);
@@ -54,8 +55,8 @@ static void tile_init(tile *t, const attention_call *c, uint32_t kv, uint32_t ro
 }
 
 /* q . k for ATT_QUERIES queries and ATT_KEYS keys. */
-ATT_INLINE void score_tile(const float *const q[ATT_QUERIES], const float *const key[ATT_KEYS], uint32_t dim, float *const out[ATT_QUERIES],
-                           uint32_t first)
+ATT_INLINE void score_tile(const float *const q[ATT_QUERIES], const float *const key[ATT_KEYS], uint32_t dim,
+                           float *const out[ATT_QUERIES], uint32_t first)
 {
     lanes acc[ATT_QUERIES * ATT_KEYS];
     for (int i = 0; i < ATT_QUERIES * ATT_KEYS; i++)
@@ -74,11 +75,12 @@ ATT_INLINE void score_tile(const float *const q[ATT_QUERIES], const float *const
     if (d < dim)
         for (int i = 0; i < ATT_QUERIES; i++)
             for (int j = 0; j < ATT_KEYS; j++)
-                acc[i * ATT_KEYS + j] = lanes_fma(lanes_load_part(q[i] + d, dim - d), lanes_load_part(key[j] + d, dim - d), acc[i * ATT_KEYS + j]);
+                acc[i * ATT_KEYS + j] = lanes_fma(lanes_load_part(q[i] + d, dim - d),
+                                                  lanes_load_part(key[j] + d, dim - d), acc[i * ATT_KEYS + j]);
     float sums[ATT_QUERIES * ATT_KEYS];
     for (int i = 0; i < ATT_QUERIES * ATT_KEYS; i += 4)
-        _mm_storeu_ps(sums + i, lanes_join8x4_avx2(lanes_halves(acc[i]), lanes_halves(acc[i + 1]), lanes_halves(acc[i + 2]),
-                                                   lanes_halves(acc[i + 3])));
+        _mm_storeu_ps(sums + i, lanes_join8x4_avx2(lanes_halves(acc[i]), lanes_halves(acc[i + 1]),
+                                                   lanes_halves(acc[i + 2]), lanes_halves(acc[i + 3])));
     for (int i = 0; i < ATT_QUERIES; i++)
         memcpy(out[i] + first, sums + i * ATT_KEYS, ATT_KEYS * sizeof *sums);
 }
@@ -143,8 +145,8 @@ static void weigh(const attention_shape *s, float *weights, attention_span span,
 }
 
 /* o += e * v over positions lo .. hi-1 for n queries, strips of 16 values from d on. */
-ATT_INLINE void value_tile(tile *t, uint32_t i0, uint32_t n, uint32_t strips, const float *values, uint32_t dim, uint32_t d,
-                           attention_span span, bool partial)
+ATT_INLINE void value_tile(tile *t, uint32_t i0, uint32_t n, uint32_t strips, const float *values, uint32_t dim,
+                           uint32_t d, attention_span span, bool partial)
 {
     lanes acc[VALUE_QUERIES][ATT_STRIPS];
     for (uint32_t i = 0; i < n; i++)
@@ -213,7 +215,8 @@ static void tile_block(tile *t, const attention_call *c, uint32_t kv, uint32_t b
             weigh(s, t->weights[i], t->span[i], &t->part_max[i], &t->part_sum[i]);
     }
     for (uint32_t i = 0; i < t->n; i += VALUE_QUERIES)
-        value_queries(t, i, t->n - i < VALUE_QUERIES ? t->n - i : VALUE_QUERIES, attention_values(c, kv, b), s->value_dim);
+        value_queries(t, i, t->n - i < VALUE_QUERIES ? t->n - i : VALUE_QUERIES, attention_values(c, kv, b),
+                      s->value_dim);
 }
 
 /* m, l and o joined with the next block's; o and part have n floats, both padded to 16 or neither. */

@@ -16,7 +16,8 @@ static inline lanes lanes_zero(void)
 static inline lanes lanes_load(const void *p)
 {
     const unsigned char *bytes = p;
-    return (lanes){_mm256_loadu_ps((const float *)(const void *)bytes), _mm256_loadu_ps((const float *)(const void *)(bytes + 32))};
+    return (lanes){_mm256_loadu_ps((const float *)(const void *)bytes),
+                   _mm256_loadu_ps((const float *)(const void *)(bytes + 32))};
 }
 
 static inline lanes lanes_load_part(const float *p, uint32_t n)

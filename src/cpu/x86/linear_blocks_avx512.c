@@ -7,12 +7,12 @@
 #include "cpu/x86/linear_x86.h"
 
 enum {
-    PAIRS = 4,             /* of weight rows in a group */
+    PAIRS = 4, /* of weight rows in a group */
     ROWS = 2 * PAIRS,
-    TOKENS = 4,            /* of a full tile */
-    STEP = 32,             /* elements, in 16 bytes */
+    TOKENS = 4, /* of a full tile */
+    STEP = 32,  /* elements, in 16 bytes */
     STEP_BYTES = STEP / 2,
-    WIDE_K = 4096,         /* longest rows that are unpacked once for many tokens, on the stack */
+    WIDE_K = 4096, /* longest rows that are unpacked once for many tokens, on the stack */
     WIDE_MIN_TOKENS = 2 * TOKENS
 };
 
@@ -24,12 +24,12 @@ typedef struct wide_step {
 
 /* Up to ROWS weight rows. */
 typedef struct rows {
-    const unsigned char *w;    /* first row */
-    size_t stride;             /* bytes from row to row */
-    const float *scales;       /* [rows][steps] */
+    const unsigned char *w; /* first row */
+    size_t stride;          /* bytes from row to row */
+    const float *scales;    /* [rows][steps] */
     uint32_t steps;
-    uint32_t n;                /* rows; of an odd number the last is taken twice */
-    const wide_step *wide;     /* or NULL: unpack where they lie */
+    uint32_t n;            /* rows; of an odd number the last is taken twice */
+    const wide_step *wide; /* or NULL: unpack where they lie */
 } rows;
 
 LINEAR_INLINE __m512i both_halves(const void *p)
@@ -42,7 +42,8 @@ LINEAR_INLINE __m512i load_u4(const rows *g, uint32_t pair, uint32_t s)
 {
     const unsigned char *p = g->w + 2 * pair * g->stride + (size_t)s * STEP_BYTES;
     const unsigned char *next = g->n > 2 * pair + 1 ? p + g->stride : p;
-    const __m128i low = _mm_loadu_si128((const __m128i *)(const void *)p), high = _mm_loadu_si128((const __m128i *)(const void *)next);
+    const __m128i low = _mm_loadu_si128((const __m128i *)(const void *)p),
+                  high = _mm_loadu_si128((const __m128i *)(const void *)next);
     const __m512i words = _mm512_cvtepu8_epi16(_mm256_inserti128_si256(_mm256_castsi128_si256(low), high, 1));
     const __m512i nibbles = _mm512_and_si512(_mm512_or_si512(words, _mm512_slli_epi16(words, 4)), _mm512_set1_epi8(15));
     return _mm512_xor_si512(nibbles, _mm512_set1_epi8(8));
@@ -61,8 +62,8 @@ LINEAR_INLINE __m512 lane_sums(__m512i w)
 }
 
 /* The lanes of n_tokens tokens and n_pairs pairs: sum (q + 128) w, less (zero point + 128) sum w, is sum (q - zero point) w. */
-LINEAR_INLINE void tile_lanes(const rows *g, bool wide, const int8_t *q, size_t q_stride, const linear_qrow *qrows, uint32_t n_pairs,
-                              uint32_t n_tokens, __m512 acc[TOKENS][PAIRS])
+LINEAR_INLINE void tile_lanes(const rows *g, bool wide, const int8_t *q, size_t q_stride, const linear_qrow *qrows,
+                              uint32_t n_pairs, uint32_t n_tokens, __m512 acc[TOKENS][PAIRS])
 {
     __m512 shift[TOKENS];
     for (uint32_t t = 0; t < n_tokens; t++) {
@@ -75,7 +76,8 @@ LINEAR_INLINE void tile_lanes(const rows *g, bool wide, const int8_t *q, size_t 
         for (uint32_t t = 0; t < n_tokens; t++)
             a[t] = _mm512_xor_si512(both_halves(q + t * q_stride + (size_t)s * STEP), _mm512_set1_epi8((char)-128));
         for (uint32_t p = 0; p < n_pairs; p++) {
-            const __m512i w = wide ? _mm512_load_si512(g->wide[s].w[p]) : _mm512_sub_epi8(load_u4(g, p, s), _mm512_set1_epi8(8));
+            const __m512i w =
+                wide ? _mm512_load_si512(g->wide[s].w[p]) : _mm512_sub_epi8(load_u4(g, p, s), _mm512_set1_epi8(8));
             const __m512 sums = wide ? _mm512_load_ps(g->wide[s].sums[p]) : lane_sums(w), scale = load_scales(g, p, s);
             for (uint32_t t = 0; t < n_tokens; t++) {
                 const __m512 biased = _mm512_cvtepi32_ps(_mm512_dpbusd_epi32(_mm512_setzero_si512(), a[t], w));
@@ -86,7 +88,8 @@ LINEAR_INLINE void tile_lanes(const rows *g, bool wide, const int8_t *q, size_t 
 }
 
 /* One token: sum q (w + 8) - zp sum (w + 8) - 8 sum (q - zp), the last per step and lane in `eights`; zp > -128. */
-LINEAR_INLINE void row_lanes(const rows *g, const int8_t *q, int32_t zero_point, const int32_t *eights, uint32_t n_pairs, __m512 acc[PAIRS])
+LINEAR_INLINE void row_lanes(const rows *g, const int8_t *q, int32_t zero_point, const int32_t *eights,
+                             uint32_t n_pairs, __m512 acc[PAIRS])
 {
     const __m512i zero = _mm512_set1_epi8((char)-zero_point);
     for (uint32_t p = 0; p < n_pairs; p++)
@@ -122,7 +125,8 @@ LINEAR_INLINE __m128 join_pairs(__m512 a, __m512 b)
 }
 
 /* One token's joined lanes, scaled: rows n .. n + g->n - 1. */
-LINEAR_INLINE void finish(const linear_weights *w, const rows *g, float scale, const __m512 acc[PAIRS], uint32_t n_pairs, uint32_t n, float *y)
+LINEAR_INLINE void finish(const linear_weights *w, const rows *g, float scale, const __m512 acc[PAIRS],
+                          uint32_t n_pairs, uint32_t n, float *y)
 {
     for (uint32_t p = 0; p < n_pairs; p += 2) {
         const __m128 lanes = join_pairs(acc[p], p + 1 < n_pairs ? acc[p + 1] : _mm512_setzero_ps());
@@ -134,8 +138,8 @@ LINEAR_INLINE void finish(const linear_weights *w, const rows *g, float scale, c
     }
 }
 
-LINEAR_INLINE void tile(const linear_weights *w, const rows *g, bool wide, const linear_input *in, uint32_t t0, uint32_t n_tokens,
-                        uint32_t n_pairs, uint32_t n, float *y, size_t y_stride)
+LINEAR_INLINE void tile(const linear_weights *w, const rows *g, bool wide, const linear_input *in, uint32_t t0,
+                        uint32_t n_tokens, uint32_t n_pairs, uint32_t n, float *y, size_t y_stride)
 {
     __m512 acc[TOKENS][PAIRS];
     tile_lanes(g, wide, in->q + t0 * in->q_stride, in->q_stride, in->qrows + t0, n_pairs, n_tokens, acc);
@@ -143,8 +147,8 @@ LINEAR_INLINE void tile(const linear_weights *w, const rows *g, bool wide, const
         finish(w, g, in->qrows[t0 + t].scale, acc[t], n_pairs, n, y + (t0 + t) * y_stride);
 }
 
-LINEAR_INLINE void group(const linear_weights *w, const rows *g, bool wide, const linear_input *in, uint32_t t0, uint32_t t1,
-                         uint32_t n_pairs, uint32_t n, float *y, size_t y_stride)
+LINEAR_INLINE void group(const linear_weights *w, const rows *g, bool wide, const linear_input *in, uint32_t t0,
+                         uint32_t t1, uint32_t n_pairs, uint32_t n, float *y, size_t y_stride)
 {
     for (; t0 + TOKENS <= t1; t0 += TOKENS)
         tile(w, g, wide, in, t0, TOKENS, n_pairs, n, y, y_stride);
@@ -152,14 +156,14 @@ LINEAR_INLINE void group(const linear_weights *w, const rows *g, bool wide, cons
         tile(w, g, wide, in, t0, 1, n_pairs, n, y, y_stride);
 }
 
-LINEAR_NOINLINE void group_wide(const linear_weights *w, const rows *g, const linear_input *in, uint32_t t0, uint32_t t1, uint32_t n, float *y,
-                                size_t y_stride)
+LINEAR_NOINLINE void group_wide(const linear_weights *w, const rows *g, const linear_input *in, uint32_t t0,
+                                uint32_t t1, uint32_t n, float *y, size_t y_stride)
 {
     group(w, g, true, in, t0, t1, PAIRS, n, y, y_stride);
 }
 
-LINEAR_NOINLINE void group_packed(const linear_weights *w, const rows *g, const linear_input *in, uint32_t t0, uint32_t t1, uint32_t n,
-                                  float *y, size_t y_stride)
+LINEAR_NOINLINE void group_packed(const linear_weights *w, const rows *g, const linear_input *in, uint32_t t0,
+                                  uint32_t t1, uint32_t n, float *y, size_t y_stride)
 {
     if (g->n == ROWS)
         group(w, g, false, in, t0, t1, PAIRS, n, y, y_stride);
@@ -167,7 +171,8 @@ LINEAR_NOINLINE void group_packed(const linear_weights *w, const rows *g, const 
         group(w, g, false, in, t0, t1, 1, n, y, y_stride);
 }
 
-LINEAR_NOINLINE void group_one(const linear_weights *w, const rows *g, const linear_input *in, const int32_t *eights, uint32_t n, float *y)
+LINEAR_NOINLINE void group_one(const linear_weights *w, const rows *g, const linear_input *in, const int32_t *eights,
+                               uint32_t n, float *y)
 {
     __m512 acc[PAIRS];
     const linear_qrow *a = in->qrows;
@@ -212,7 +217,8 @@ static void widen_scales(const linear_weights *w, uint32_t n, uint32_t n_rows, f
         out[s] = f16_load_scale(scales + 2 * (s / per_block));
 }
 
-void linear_qb4_avx512(const linear_weights *w, const linear_input *in, float *y, size_t y_stride, uint32_t n0, uint32_t n1)
+void linear_qb4_avx512(const linear_weights *w, const linear_input *in, float *y, size_t y_stride, uint32_t n0,
+                       uint32_t n1)
 {
     float scales[ROWS * LINEAR_MAX_K / STEP];
     _Alignas(64) wide_step wide[WIDE_K / STEP];

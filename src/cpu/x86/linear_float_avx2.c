@@ -3,8 +3,8 @@
 #include "cpu/x86/lanes16_avx2.h"
 
 #define FLT_NAME(kind) linear_##kind##_avx2
-#define FLT_ROWS 2
-#define FLT_TOKENS 3
+#define FLT_ROWS       2
+#define FLT_TOKENS     3
 
 #include "cpu/x86/linear_float_lanes.h"
 

@@ -9,7 +9,7 @@
 enum {
     ROWS = 4,
     STEP = 16,
-    WIDE_K = 4096,         /* longest rows that are widened to floats once for many tokens, on the stack */
+    WIDE_K = 4096, /* longest rows that are widened to floats once for many tokens, on the stack */
     WIDE_MIN_TOKENS = 4 * FLT_TOKENS
 };
 
@@ -45,24 +45,25 @@ static inline tail copy_tail(linear_kind kind, const void *row, uint32_t i, uint
 }
 
 /* The fewer than 16 last elements. */
-LINEAR_INLINE void tile_tail(linear_kind kind, const unsigned char *w, size_t stride, uint32_t whole, uint32_t k, const float *x,
-                             size_t x_stride, uint32_t n_rows, uint32_t n_tokens, lanes_part acc[FLT_TOKENS * ROWS][LANES_PARTS])
+LINEAR_INLINE void tile_tail(linear_kind kind, const unsigned char *w, size_t stride, uint32_t whole, uint32_t k,
+                             const float *x, size_t x_stride, uint32_t n_rows, uint32_t n_tokens,
+                             lanes_part acc[FLT_TOKENS * ROWS][LANES_PARTS])
 {
     for (uint32_t r = 0; r < n_rows; r++) {
         const tail row = copy_tail(kind, w + r * stride, whole, k);
         for (uint32_t t = 0; t < n_tokens; t++) {
             const tail values = copy_tail(LINEAR_F32, x + t * x_stride, whole, k);
             for (uint32_t h = 0; h < LANES_PARTS; h++)
-                acc[t * n_rows + r][h] = part_fma(part_load(values.bytes + h * LANES_PER_PART * sizeof(float)),
-                                                  load_weights(kind, row.bytes + element_offset(kind, h * LANES_PER_PART)),
-                                                  acc[t * n_rows + r][h]);
+                acc[t * n_rows + r][h] = part_fma(
+                    part_load(values.bytes + h * LANES_PER_PART * sizeof(float)),
+                    load_weights(kind, row.bytes + element_offset(kind, h * LANES_PER_PART)), acc[t * n_rows + r][h]);
         }
     }
 }
 
 /* n_rows x n_tokens sums, [token][row]. */
-LINEAR_INLINE void tile_sums(linear_kind kind, const unsigned char *w, size_t stride, uint32_t k, const float *x, size_t x_stride,
-                             uint32_t n_rows, uint32_t n_tokens, float *sums)
+LINEAR_INLINE void tile_sums(linear_kind kind, const unsigned char *w, size_t stride, uint32_t k, const float *x,
+                             size_t x_stride, uint32_t n_rows, uint32_t n_tokens, float *sums)
 {
     lanes_part acc[FLT_TOKENS * ROWS][LANES_PARTS];
     for (uint32_t i = 0; i < n_tokens * n_rows; i++)
@@ -95,8 +96,9 @@ LINEAR_INLINE void tile_sums(linear_kind kind, const unsigned char *w, size_t st
     }
 }
 
-LINEAR_INLINE void tile(linear_kind kind, const unsigned char *rows, size_t stride, const linear_weights *w, const linear_input *in,
-                        uint32_t t0, uint32_t n, uint32_t n_rows, uint32_t n_tokens, float *y, size_t y_stride)
+LINEAR_INLINE void tile(linear_kind kind, const unsigned char *rows, size_t stride, const linear_weights *w,
+                        const linear_input *in, uint32_t t0, uint32_t n, uint32_t n_rows, uint32_t n_tokens, float *y,
+                        size_t y_stride)
 {
     float sums[(FLT_TOKENS * ROWS + 3) & ~3];
     tile_sums(kind, rows, stride, w->k, in->x + t0 * in->x_stride, in->x_stride, n_rows, n_tokens, sums);
@@ -112,8 +114,9 @@ LINEAR_INLINE void tile(linear_kind kind, const unsigned char *rows, size_t stri
 }
 
 /* Tokens t0 .. t1-1 against ROWS rows, or one. */
-LINEAR_INLINE void group(linear_kind kind, const unsigned char *rows, size_t stride, const linear_weights *w, const linear_input *in,
-                         uint32_t t0, uint32_t t1, uint32_t n, uint32_t n_rows, float *y, size_t y_stride)
+LINEAR_INLINE void group(linear_kind kind, const unsigned char *rows, size_t stride, const linear_weights *w,
+                         const linear_input *in, uint32_t t0, uint32_t t1, uint32_t n, uint32_t n_rows, float *y,
+                         size_t y_stride)
 {
     uint32_t t = t0;
     if (n_rows == ROWS) {
@@ -128,8 +131,8 @@ LINEAR_INLINE void group(linear_kind kind, const unsigned char *rows, size_t str
     }
 }
 
-LINEAR_NOINLINE void group_f32(const void *rows, size_t stride, const linear_weights *w, const linear_input *in, uint32_t t0, uint32_t t1,
-                               uint32_t n, uint32_t n_rows, float *y, size_t y_stride)
+LINEAR_NOINLINE void group_f32(const void *rows, size_t stride, const linear_weights *w, const linear_input *in,
+                               uint32_t t0, uint32_t t1, uint32_t n, uint32_t n_rows, float *y, size_t y_stride)
 {
     group(LINEAR_F32, rows, stride, w, in, t0, t1, n, n_rows, y, y_stride);
 }
@@ -153,8 +156,8 @@ LINEAR_INLINE void widen_row(linear_kind kind, const unsigned char *row, uint32_
 }
 
 /* wide: [ROWS][WIDE_K], or NULL to convert in place always */
-LINEAR_INLINE void run(linear_kind kind, const linear_weights *w, const linear_input *in, float *y, size_t y_stride, uint32_t n0,
-                       uint32_t n1, float *wide)
+LINEAR_INLINE void run(linear_kind kind, const linear_weights *w, const linear_input *in, float *y, size_t y_stride,
+                       uint32_t n0, uint32_t n1, float *wide)
 {
     const uint32_t block = linear_token_block((size_t)w->k * sizeof(float), FLT_TOKENS);
     for (uint32_t t0 = 0; t0 < in->m; t0 += block) {

@@ -23,9 +23,9 @@
 
 enum {
     ROWS = 4,
-    STEP = 32,             /* elements */
-    INT4_STEPS = 8,        /* 8 * 2 * 15 * 128 < 2^15 */
-    WIDE_K = 4096,         /* longest rows of int4 that are widened once for many tokens, on the stack */
+    STEP = 32,      /* elements */
+    INT4_STEPS = 8, /* 8 * 2 * 15 * 128 < 2^15 */
+    WIDE_K = 4096,  /* longest rows of int4 that are widened once for many tokens, on the stack */
     WIDE_MIN_TOKENS = 2 * INT_TOKENS
 };
 
@@ -35,11 +35,11 @@ enum { STEP_W_BYTES = 1 };
 
 /* A group of up to ROWS weight rows. */
 typedef struct rows {
-    const unsigned char *w;       /* first row */
-    size_t stride;                /* bytes */
+    const unsigned char *w; /* first row */
+    size_t stride;          /* bytes */
     uint32_t k;
-    bool wide;                    /* int4 that has been widened to bytes, padded to STEP */
-    const float *block_scales;    /* QB4: [ROWS][steps] */
+    bool wide;                 /* int4 that has been widened to bytes, padded to STEP */
+    const float *block_scales; /* QB4: [ROWS][steps] */
     uint32_t steps;
 } rows;
 
@@ -77,8 +77,8 @@ LINEAR_INLINE __m128i join_rows(const __m256i acc[ROWS])
 }
 
 /* n_rows x n_tokens sums of q * w (plus INT_ZERO_SHIFT * w), over whole steps and a rest. */
-LINEAR_INLINE void tile_int8(const rows *g, const int8_t *q, size_t q_stride, uint32_t n_rows, uint32_t n_tokens, bool has_min,
-                             __m256i sums[INT_TOKENS][ROWS])
+LINEAR_INLINE void tile_int8(const rows *g, const int8_t *q, size_t q_stride, uint32_t n_rows, uint32_t n_tokens,
+                             bool has_min, __m256i sums[INT_TOKENS][ROWS])
 {
     bytes acc[INT_TOKENS][ROWS];
     for (uint32_t t = 0; t < n_tokens; t++)
@@ -110,8 +110,8 @@ LINEAR_INLINE void tile_int8(const rows *g, const int8_t *q, size_t q_stride, ui
 }
 
 /* Sums of q * (w + 8). Rows hold nibbles or, widened, bytes. */
-LINEAR_INLINE void tile_int4(const rows *g, const int8_t *q, size_t q_stride, uint32_t n_rows, uint32_t n_tokens, bool wide,
-                             __m256i acc[INT_TOKENS][ROWS])
+LINEAR_INLINE void tile_int4(const rows *g, const int8_t *q, size_t q_stride, uint32_t n_rows, uint32_t n_tokens,
+                             bool wide, __m256i acc[INT_TOKENS][ROWS])
 {
     for (uint32_t t = 0; t < n_tokens; t++)
         for (uint32_t r = 0; r < ROWS; r++)
@@ -143,8 +143,8 @@ LINEAR_INLINE void tile_int4(const rows *g, const int8_t *q, size_t q_stride, ui
 
 #ifndef INT_NO_BLOCKS
 /* Blockwise: acc are the eight float lanes. */
-LINEAR_INLINE void tile_block4(const rows *g, const int8_t *q, size_t q_stride, const linear_qrow *qrows, uint32_t n_rows,
-                               uint32_t n_tokens, bool wide, __m256 acc[INT_TOKENS][ROWS])
+LINEAR_INLINE void tile_block4(const rows *g, const int8_t *q, size_t q_stride, const linear_qrow *qrows,
+                               uint32_t n_rows, uint32_t n_tokens, bool wide, __m256 acc[INT_TOKENS][ROWS])
 {
     for (uint32_t t = 0; t < n_tokens; t++)
         for (uint32_t r = 0; r < ROWS; r++)
@@ -152,22 +152,24 @@ LINEAR_INLINE void tile_block4(const rows *g, const int8_t *q, size_t q_stride, 
     for (uint32_t s = 0; s < g->steps; s++) {
         step_w w[ROWS];
         for (uint32_t r = 0; r < n_rows; r++)
-            w[r] = wide ? ((const step_w *)(const void *)(g->w + r * g->stride))[s] : step_unpack(g->w + r * g->stride + s * (STEP / 2));
+            w[r] = wide ? ((const step_w *)(const void *)(g->w + r * g->stride))[s]
+                        : step_unpack(g->w + r * g->stride + s * (STEP / 2));
         if (n_tokens == 1 && !wide && s % 4 == 0)
             for (uint32_t r = 0; r < n_rows; r++)
                 _mm_prefetch((const char *)(g->w + (r + ROWS) * g->stride + s * (STEP / 2)), _MM_HINT_T0);
         for (uint32_t t = 0; t < n_tokens; t++) {
             const step_a a = step_load(load_q(q + t * q_stride + s * STEP), qrows[t].zero_point);
             for (uint32_t r = 0; r < n_rows; r++)
-                acc[t][r] = _mm256_fmadd_ps(step_dot(a, w[r]), _mm256_broadcast_ss(g->block_scales + r * g->steps + s), acc[t][r]);
+                acc[t][r] = _mm256_fmadd_ps(step_dot(a, w[r]), _mm256_broadcast_ss(g->block_scales + r * g->steps + s),
+                                            acc[t][r]);
         }
     }
 }
 #endif
 
 /* Zero point, scales and bias of one token's ROWS sums; n_rows of them are stored. */
-LINEAR_INLINE void finish_int(const linear_weights *w, const linear_qrow *a, __m128i acc, const int32_t *sums, int32_t zero_shift,
-                              uint32_t n, uint32_t n_rows, float *y)
+LINEAR_INLINE void finish_int(const linear_weights *w, const linear_qrow *a, __m128i acc, const int32_t *sums,
+                              int32_t zero_shift, uint32_t n, uint32_t n_rows, float *y)
 {
     __m128i row_sums;
     __m128 scales, bias = _mm_setzero_ps();
@@ -194,7 +196,8 @@ LINEAR_INLINE void finish_int(const linear_weights *w, const linear_qrow *a, __m
 
 /* special: rows that are widened (int4), or that have -128 (int8). */
 LINEAR_INLINE void tile(const linear_weights *w, linear_kind kind, const rows *g, const linear_input *in, uint32_t t0,
-                        uint32_t n_tokens, const linear_sums *sums, uint32_t n, uint32_t n_rows, bool special, float *y, size_t y_stride)
+                        uint32_t n_tokens, const linear_sums *sums, uint32_t n, uint32_t n_rows, bool special, float *y,
+                        size_t y_stride)
 {
     const int8_t *q = in->q + t0 * in->q_stride;
     const linear_qrow *qrows = in->qrows + t0;
@@ -227,8 +230,9 @@ LINEAR_INLINE void tile(const linear_weights *w, linear_kind kind, const rows *g
 }
 
 /* Tokens t0 .. t1-1 against a group of ROWS rows, or of one. */
-LINEAR_INLINE void group(const linear_weights *w, linear_kind kind, const rows *g, const linear_input *in, uint32_t t0, uint32_t t1,
-                         const linear_sums *sums, uint32_t n, uint32_t n_rows, bool special, float *y, size_t y_stride)
+LINEAR_INLINE void group(const linear_weights *w, linear_kind kind, const rows *g, const linear_input *in, uint32_t t0,
+                         uint32_t t1, const linear_sums *sums, uint32_t n, uint32_t n_rows, bool special, float *y,
+                         size_t y_stride)
 {
     uint32_t t = t0;
     if (n_rows == ROWS) {
@@ -259,7 +263,8 @@ LINEAR_INLINE void widen_rows(linear_kind kind, const rows *g, uint32_t n_rows, 
 #endif
     for (uint32_t r = 0; r < n_rows; r++)
         for (uint32_t i = 0; i < g->k; i += STEP)
-            _mm256_storeu_si256((__m256i *)(void *)(out + r * out_stride + i), load_u4(g->w + r * g->stride, i, g->k - i));
+            _mm256_storeu_si256((__m256i *)(void *)(out + r * out_stride + i),
+                                load_u4(g->w + r * g->stride, i, g->k - i));
 }
 
 /* As f16_load_scale, eight at a time. */
@@ -287,8 +292,8 @@ static void widen_scales(const linear_weights *w, uint32_t n, uint32_t n_rows, f
 }
 
 /* wide: [ROWS * WIDE_K] for int4; scales: [ROWS * LINEAR_MAX_K / STEP] for blocks */
-LINEAR_INLINE void run(const linear_weights *w, linear_kind kind, const linear_input *in, float *y, size_t y_stride, uint32_t n0,
-                       uint32_t n1, unsigned char *wide, float *scales)
+LINEAR_INLINE void run(const linear_weights *w, linear_kind kind, const linear_input *in, float *y, size_t y_stride,
+                       uint32_t n0, uint32_t n1, unsigned char *wide, float *scales)
 {
     const uint32_t block = linear_token_block(in->q_stride, INT_TOKENS);
     int32_t local[LINEAR_SUM_CHUNK];
@@ -300,11 +305,13 @@ LINEAR_INLINE void run(const linear_weights *w, linear_kind kind, const linear_i
             n_rows = n1 - n < ROWS || n % ROWS ? 1 : ROWS;
             if (kind != LINEAR_QB4 && (n == n0 || n % LINEAR_SUM_CHUNK == 0))
                 sums = linear_chunk_sums(w, n / LINEAR_SUM_CHUNK, linear_sum_row_avx2, local);
-            rows g = {.w = linear_row(w, n), .stride = w->row_bytes, .k = w->k, .block_scales = scales, .steps = w->k / STEP};
+            rows g = {
+                .w = linear_row(w, n), .stride = w->row_bytes, .k = w->k, .block_scales = scales, .steps = w->k / STEP};
             if (kind == LINEAR_QB4)
                 widen_scales(w, n, n_rows, scales);
             if (kind != LINEAR_QC8 && t1 - t0 >= WIDE_MIN_TOKENS && w->k <= WIDE_K) {
-                const size_t stride = (((size_t)w->k + STEP - 1) & ~(size_t)(STEP - 1)) * (kind == LINEAR_QB4 ? STEP_W_BYTES : 1);
+                const size_t stride =
+                    (((size_t)w->k + STEP - 1) & ~(size_t)(STEP - 1)) * (kind == LINEAR_QB4 ? STEP_W_BYTES : 1);
                 widen_rows(kind, &g, n_rows, wide, stride);
                 g.w = wide;
                 g.stride = stride;

@@ -2,7 +2,7 @@
 #include "cpu/x86/linear_bytes_256.h"
 
 #define INT_NAME(kind) linear_##kind##_avx2
-#define INT_TOKENS 2
+#define INT_TOKENS     2
 #define INT_ZERO_SHIFT 0
 
 /* |q| <= 128 as unsigned times w with q's sign: 2 * 128 * 127 < 2^15. */
@@ -52,13 +52,15 @@ enum { STEP_W_BYTES = 2 };
 static inline step_w step_unpack(const unsigned char *p)
 {
     const __m256i words = _mm256_cvtepu8_epi16(_mm_loadu_si128((const __m128i *)(const void *)p));
-    return (step_w){_mm256_srai_epi16(_mm256_slli_epi16(words, 12), 12), _mm256_srai_epi16(_mm256_slli_epi16(words, 8), 12)};
+    return (step_w){_mm256_srai_epi16(_mm256_slli_epi16(words, 12), 12),
+                    _mm256_srai_epi16(_mm256_slli_epi16(words, 8), 12)};
 }
 
 static inline step_a step_load(__m256i q, int32_t zero_point)
 {
     const __m256i zero = _mm256_set1_epi16((short)zero_point);
-    return (step_a){_mm256_sub_epi16(_mm256_srai_epi16(_mm256_slli_epi16(q, 8), 8), zero), _mm256_sub_epi16(_mm256_srai_epi16(q, 8), zero)};
+    return (step_a){_mm256_sub_epi16(_mm256_srai_epi16(_mm256_slli_epi16(q, 8), 8), zero),
+                    _mm256_sub_epi16(_mm256_srai_epi16(q, 8), zero)};
 }
 
 static inline __m256 step_dot(step_a a, step_w w)

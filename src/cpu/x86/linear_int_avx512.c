@@ -5,14 +5,15 @@
 #include "cpu/x86/linear_x86.h"
 
 #if defined(__GNUC__) && !defined(__clang__)
-#pragma GCC optimize("no-tree-pre") /* it takes the first step out of the loop, and then the sums do not fit into the registers */
+#pragma GCC optimize(                                                                                                  \
+    "no-tree-pre") /* it takes the first step out of the loop, and then the sums do not fit into the registers */
 #endif
 
 enum {
     ROWS = 8,
-    TOKENS = 3,            /* of a full tile */
-    STEP = 64,             /* elements */
-    WIDE_K = 4096,         /* longest rows of int4 that are widened once for many tokens, on the stack */
+    TOKENS = 3,    /* of a full tile */
+    STEP = 64,     /* elements */
+    WIDE_K = 4096, /* longest rows of int4 that are widened once for many tokens, on the stack */
     WIDE_MIN_TOKENS = 2 * TOKENS
 };
 
@@ -20,8 +21,8 @@ typedef enum weights { INT8, INT4, INT4_WIDE } weights;
 
 /* A group of ROWS weight rows, or one. */
 typedef struct rows {
-    const unsigned char *w;    /* first row */
-    size_t stride;             /* bytes */
+    const unsigned char *w; /* first row */
+    size_t stride;          /* bytes */
     uint32_t k;
 } rows;
 
@@ -54,14 +55,14 @@ LINEAR_INLINE __m512i load_activations(weights kind, const int8_t *q)
     return kind == INT8 ? _mm512_xor_si512(a, _mm512_set1_epi8((char)-128)) : a;
 }
 
-LINEAR_INLINE void tile_sums(weights kind, const rows *g, const int8_t *q, size_t q_stride, uint32_t n_rows, uint32_t n_tokens,
-                             __m512i acc[TOKENS][ROWS])
+LINEAR_INLINE void tile_sums(weights kind, const rows *g, const int8_t *q, size_t q_stride, uint32_t n_rows,
+                             uint32_t n_tokens, __m512i acc[TOKENS][ROWS])
 {
     LINEAR_UNROLL
     for (uint32_t t = 0; t < n_tokens; t++)
         LINEAR_UNROLL
-        for (uint32_t r = 0; r < ROWS; r++)
-            acc[t][r] = _mm512_setzero_si512();
+    for (uint32_t r = 0; r < ROWS; r++)
+        acc[t][r] = _mm512_setzero_si512();
     for (uint32_t i = 0; i < g->k; i += STEP) {
         const __mmask64 mask = step_mask(i, g->k);
         const __mmask32 half = step_half(i, g->k);
@@ -74,12 +75,13 @@ LINEAR_INLINE void tile_sums(weights kind, const rows *g, const int8_t *q, size_
             const __m512i w = load_weights(kind, g->w + r * g->stride, i, mask, half);
             LINEAR_UNROLL
             for (uint32_t t = 0; t < n_tokens; t++)
-                acc[t][r] = kind == INT8 ? _mm512_dpbusd_epi32(acc[t][r], a[t], w) : _mm512_dpbusd_epi32(acc[t][r], w, a[t]);
+                acc[t][r] =
+                    kind == INT8 ? _mm512_dpbusd_epi32(acc[t][r], a[t], w) : _mm512_dpbusd_epi32(acc[t][r], w, a[t]);
         }
         if (n_tokens == 1 && kind != INT4_WIDE && (kind == INT8 || i % (2 * STEP) == 0))
             LINEAR_UNROLL
-            for (uint32_t r = 0; r < n_rows; r++)
-                _mm_prefetch((const char *)(g->w + (r + ROWS) * g->stride + (kind == INT8 ? i : i / 2)), _MM_HINT_T0);
+        for (uint32_t r = 0; r < n_rows; r++)
+            _mm_prefetch((const char *)(g->w + (r + ROWS) * g->stride + (kind == INT8 ? i : i / 2)), _MM_HINT_T0);
     }
 }
 
@@ -93,9 +95,11 @@ LINEAR_INLINE __m512i join_quarters(__m512i a, __m512i b, __m512i c, __m512i d)
 
 LINEAR_INLINE __m256i join_rows(const __m512i acc[ROWS])
 {
-    const __m512i lo = join_quarters(acc[0], acc[1], acc[2], acc[3]), hi = join_quarters(acc[4], acc[5], acc[6], acc[7]);
+    const __m512i lo = join_quarters(acc[0], acc[1], acc[2], acc[3]),
+                  hi = join_quarters(acc[4], acc[5], acc[6], acc[7]);
     const __m512i halves = _mm512_add_epi32(_mm512_shuffle_i32x4(lo, hi, 0x88), _mm512_shuffle_i32x4(lo, hi, 0xdd));
-    return _mm512_castsi512_si256(_mm512_add_epi32(_mm512_shuffle_i32x4(halves, halves, 0x08), _mm512_shuffle_i32x4(halves, halves, 0x0d)));
+    return _mm512_castsi512_si256(
+        _mm512_add_epi32(_mm512_shuffle_i32x4(halves, halves, 0x08), _mm512_shuffle_i32x4(halves, halves, 0x0d)));
 }
 
 /* What ROWS outputs of all tokens share. */
@@ -110,7 +114,8 @@ LINEAR_INLINE outputs load_outputs(const linear_weights *w, const linear_sums *s
 {
     outputs o = {.has_bias = w->bias != NULL, .mask = (__mmask8)((1u << n_rows) - 1)};
     o.row_sums = _mm256_maskz_loadu_epi32(o.mask, sums->sum + n % LINEAR_SUM_CHUNK);
-    o.scales = w->scales && w->n_scales != 1 ? _mm256_maskz_loadu_ps(o.mask, w->scales + n) : _mm256_set1_ps(linear_scale(w, 0));
+    o.scales = w->scales && w->n_scales != 1 ? _mm256_maskz_loadu_ps(o.mask, w->scales + n)
+                                             : _mm256_set1_ps(linear_scale(w, 0));
     o.bias = w->bias ? _mm256_maskz_loadu_ps(o.mask, w->bias + n) : _mm256_setzero_ps();
     return o;
 }
@@ -120,15 +125,16 @@ LINEAR_INLINE void finish(weights kind, const outputs *o, const linear_qrow *a, 
     __m256i sum = join_rows(acc);
     if (kind != INT8)
         sum = _mm256_sub_epi32(sum, _mm256_set1_epi32(8 * a->sum));
-    sum = _mm256_sub_epi32(sum, _mm256_mullo_epi32(o->row_sums, _mm256_set1_epi32(a->zero_point + (kind == INT8 ? 128 : 0))));
+    sum = _mm256_sub_epi32(
+        sum, _mm256_mullo_epi32(o->row_sums, _mm256_set1_epi32(a->zero_point + (kind == INT8 ? 128 : 0))));
     __m256 value = _mm256_mul_ps(_mm256_mul_ps(_mm256_cvtepi32_ps(sum), _mm256_set1_ps(a->scale)), o->scales);
     if (o->has_bias)
         value = _mm256_add_ps(value, o->bias);
     _mm256_mask_storeu_ps(y, o->mask, value);
 }
 
-LINEAR_INLINE void tile(weights kind, const rows *g, const outputs *o, const linear_input *in, uint32_t t0, uint32_t n_tokens, uint32_t n_rows,
-                        float *y, size_t y_stride)
+LINEAR_INLINE void tile(weights kind, const rows *g, const outputs *o, const linear_input *in, uint32_t t0,
+                        uint32_t n_tokens, uint32_t n_rows, float *y, size_t y_stride)
 {
     __m512i acc[TOKENS][ROWS];
     tile_sums(kind, g, in->q + t0 * in->q_stride, in->q_stride, n_rows, n_tokens, acc);
@@ -138,24 +144,27 @@ LINEAR_INLINE void tile(weights kind, const rows *g, const outputs *o, const lin
 }
 
 /* Full tiles, in functions of their own: the sums just fit into the registers. */
-LINEAR_NOINLINE void tile_int8(const rows *g, const outputs *o, const linear_input *in, uint32_t t0, float *y, size_t y_stride)
+LINEAR_NOINLINE void tile_int8(const rows *g, const outputs *o, const linear_input *in, uint32_t t0, float *y,
+                               size_t y_stride)
 {
     tile(INT8, g, o, in, t0, TOKENS, ROWS, y, y_stride);
 }
 
-LINEAR_NOINLINE void tile_int4(const rows *g, const outputs *o, const linear_input *in, uint32_t t0, float *y, size_t y_stride)
+LINEAR_NOINLINE void tile_int4(const rows *g, const outputs *o, const linear_input *in, uint32_t t0, float *y,
+                               size_t y_stride)
 {
     tile(INT4, g, o, in, t0, TOKENS, ROWS, y, y_stride);
 }
 
-LINEAR_NOINLINE void tile_wide(const rows *g, const outputs *o, const linear_input *in, uint32_t t0, float *y, size_t y_stride)
+LINEAR_NOINLINE void tile_wide(const rows *g, const outputs *o, const linear_input *in, uint32_t t0, float *y,
+                               size_t y_stride)
 {
     tile(INT4_WIDE, g, o, in, t0, TOKENS, ROWS, y, y_stride);
 }
 
 /* Tokens t0 .. t1-1 against a group of rows; y points to its first column. */
-LINEAR_INLINE void group(weights kind, const rows *g, const outputs *o, const linear_input *in, uint32_t t0, uint32_t t1, uint32_t n_rows,
-                         float *y, size_t y_stride)
+LINEAR_INLINE void group(weights kind, const rows *g, const outputs *o, const linear_input *in, uint32_t t0,
+                         uint32_t t1, uint32_t n_rows, float *y, size_t y_stride)
 {
     for (; n_rows == ROWS && t0 + TOKENS <= t1; t0 += TOKENS)
         (kind == INT8 ? tile_int8 : kind == INT4 ? tile_int4 : tile_wide)(g, o, in, t0, y, y_stride);
@@ -168,14 +177,15 @@ static void widen_rows(rows *g, unsigned char *out)
     const size_t stride = linear_q_stride(g->k);
     for (uint32_t r = 0; r < ROWS; r++)
         for (uint32_t i = 0; i < g->k; i += STEP)
-            _mm512_storeu_si512(out + r * stride + i, load_weights(INT4, g->w + r * g->stride, i, step_mask(i, g->k), step_half(i, g->k)));
+            _mm512_storeu_si512(out + r * stride + i,
+                                load_weights(INT4, g->w + r * g->stride, i, step_mask(i, g->k), step_half(i, g->k)));
     g->w = out;
     g->stride = stride;
 }
 
 /* wide: [ROWS * WIDE_K] for int4 */
-LINEAR_INLINE void run(const linear_weights *w, weights kind, const linear_input *in, float *y, size_t y_stride, uint32_t n0, uint32_t n1,
-                       unsigned char *wide)
+LINEAR_INLINE void run(const linear_weights *w, weights kind, const linear_input *in, float *y, size_t y_stride,
+                       uint32_t n0, uint32_t n1, unsigned char *wide)
 {
     const uint32_t block = linear_token_block(in->q_stride, TOKENS);
     int32_t local[LINEAR_SUM_CHUNK];
@@ -201,12 +211,14 @@ LINEAR_INLINE void run(const linear_weights *w, weights kind, const linear_input
     }
 }
 
-void linear_qc8_avx512(const linear_weights *w, const linear_input *in, float *y, size_t y_stride, uint32_t n0, uint32_t n1)
+void linear_qc8_avx512(const linear_weights *w, const linear_input *in, float *y, size_t y_stride, uint32_t n0,
+                       uint32_t n1)
 {
     run(w, INT8, in, y, y_stride, n0, n1, NULL);
 }
 
-void linear_qc4_avx512(const linear_weights *w, const linear_input *in, float *y, size_t y_stride, uint32_t n0, uint32_t n1)
+void linear_qc4_avx512(const linear_weights *w, const linear_input *in, float *y, size_t y_stride, uint32_t n0,
+                       uint32_t n1)
 {
     unsigned char wide[ROWS * WIDE_K];
     run(w, INT4, in, y, y_stride, n0, n1, wide);

@@ -1,10 +1,10 @@
 /* Quantised linears with AVX-VNNI. */
 #include "cpu/x86/linear_bytes_256.h"
 
-#define INT_NAME(kind) linear_##kind##_avxvnni
+#define INT_NAME(kind)    linear_##kind##_avxvnni
 #define DPBUSD(acc, u, s) _mm256_dpbusd_avx_epi32(acc, u, s)
-#define DPBUSD_BYTES DPBUSD
-#define INT_TOKENS 3
+#define DPBUSD_BYTES      DPBUSD
+#define INT_TOKENS        3
 
 static inline bytes bytes_flip(bytes v)
 {

@@ -108,7 +108,8 @@ static int32_t sum_int4(const unsigned char *row, uint32_t k)
     __m256i sum = _mm256_setzero_si256();
     uint32_t i = 0;
     for (; i + 64 <= k; i += 64) {
-        const __m256i v = _mm256_xor_si256(_mm256_loadu_si256((const __m256i *)(const void *)(row + i / 2)), _mm256_set1_epi8((char)0x88));
+        const __m256i v = _mm256_xor_si256(_mm256_loadu_si256((const __m256i *)(const void *)(row + i / 2)),
+                                           _mm256_set1_epi8((char)0x88));
         const __m256i both = _mm256_add_epi8(_mm256_and_si256(v, low), _mm256_and_si256(_mm256_srli_epi16(v, 4), low));
         sum = _mm256_add_epi32(sum, _mm256_sad_epu8(both, _mm256_setzero_si256()));
     }

@@ -4,7 +4,8 @@
 
 #include "cpu/linear.h"
 
-typedef void linear_run(const linear_weights *w, const linear_input *in, float *y, size_t y_stride, uint32_t n0, uint32_t n1);
+typedef void linear_run(const linear_weights *w, const linear_input *in, float *y, size_t y_stride, uint32_t n0,
+                        uint32_t n1);
 
 linear_run linear_f32_avx2, linear_f16_avx2, linear_wo8_avx2, linear_wo4_avx2;
 linear_run linear_f32_avx512, linear_f16_avx512, linear_wo8_avx512, linear_wo4_avx512;
@@ -25,12 +26,12 @@ static inline uint32_t linear_token_block(size_t row_bytes, uint32_t tile)
 }
 
 #if defined(__GNUC__)
-#define LINEAR_INLINE static inline __attribute__((always_inline))
+#define LINEAR_INLINE   static inline __attribute__((always_inline))
 #define LINEAR_NOINLINE static __attribute__((noinline)) /* registers are handed out better in a function of its own */
-#define LINEAR_UNROLL _Pragma("GCC unroll 8")            /* wholly, early enough for arrays to become registers */
+#define LINEAR_UNROLL   _Pragma("GCC unroll 8")          /* wholly, early enough for arrays to become registers */
 #else
 #define LINEAR_UNROLL
-#define LINEAR_INLINE static inline
+#define LINEAR_INLINE   static inline
 #define LINEAR_NOINLINE static
 #endif
 

@@ -6,35 +6,35 @@
 
 #include <immintrin.h>
 
-#define F __m256
-#define I __m256i
-#define B __m256
-#define MATHF(name) mathf_##name##_avx2
-#define F_SET(c) _mm256_set1_ps(c)
-#define F_ADD(a, b) _mm256_add_ps(a, b)
-#define F_SUB(a, b) _mm256_sub_ps(a, b)
-#define F_MUL(a, b) _mm256_mul_ps(a, b)
-#define F_DIV(a, b) _mm256_div_ps(a, b)
-#define F_FMA(a, b, c) _mm256_fmadd_ps(a, b, c)
-#define F_MIN(a, b) _mm256_min_ps(a, b)
-#define F_MAX(a, b) _mm256_max_ps(a, b)
-#define F_ABS(a) _mm256_andnot_ps(_mm256_set1_ps(-0.0f), a)
-#define F_NEG(a) _mm256_xor_ps(_mm256_set1_ps(-0.0f), a)
+#define F                __m256
+#define I                __m256i
+#define B                __m256
+#define MATHF(name)      mathf_##name##_avx2
+#define F_SET(c)         _mm256_set1_ps(c)
+#define F_ADD(a, b)      _mm256_add_ps(a, b)
+#define F_SUB(a, b)      _mm256_sub_ps(a, b)
+#define F_MUL(a, b)      _mm256_mul_ps(a, b)
+#define F_DIV(a, b)      _mm256_div_ps(a, b)
+#define F_FMA(a, b, c)   _mm256_fmadd_ps(a, b, c)
+#define F_MIN(a, b)      _mm256_min_ps(a, b)
+#define F_MAX(a, b)      _mm256_max_ps(a, b)
+#define F_ABS(a)         _mm256_andnot_ps(_mm256_set1_ps(-0.0f), a)
+#define F_NEG(a)         _mm256_xor_ps(_mm256_set1_ps(-0.0f), a)
 #define F_COPYSIGN(a, b) _mm256_or_ps(a, _mm256_and_ps(_mm256_set1_ps(-0.0f), b))
-#define F_LT(a, b) _mm256_cmp_ps(a, b, _CMP_LT_OQ)
-#define F_EQ(a, b) _mm256_cmp_ps(a, b, _CMP_EQ_OQ)
-#define F_SEL(m, a, b) _mm256_blendv_ps(b, a, m)
-#define F_BITS(a) _mm256_castps_si256(a)
-#define I_SET(c) _mm256_set1_epi32(c)
-#define I_ADD(a, b) _mm256_add_epi32(a, b)
-#define I_SUB(a, b) _mm256_sub_epi32(a, b)
-#define I_AND(a, b) _mm256_and_si256(a, b)
-#define I_XOR(a, b) _mm256_xor_si256(a, b)
-#define I_SHL(a, n) _mm256_slli_epi32(a, n)
-#define I_SRA(a, n) _mm256_srai_epi32(a, n)
-#define I_CVT(a) _mm256_cvtepi32_ps(a)
-#define I_FLOAT(a) _mm256_castsi256_ps(a)
-#define I_MASK(a) _mm256_castsi256_ps(a)
+#define F_LT(a, b)       _mm256_cmp_ps(a, b, _CMP_LT_OQ)
+#define F_EQ(a, b)       _mm256_cmp_ps(a, b, _CMP_EQ_OQ)
+#define F_SEL(m, a, b)   _mm256_blendv_ps(b, a, m)
+#define F_BITS(a)        _mm256_castps_si256(a)
+#define I_SET(c)         _mm256_set1_epi32(c)
+#define I_ADD(a, b)      _mm256_add_epi32(a, b)
+#define I_SUB(a, b)      _mm256_sub_epi32(a, b)
+#define I_AND(a, b)      _mm256_and_si256(a, b)
+#define I_XOR(a, b)      _mm256_xor_si256(a, b)
+#define I_SHL(a, n)      _mm256_slli_epi32(a, n)
+#define I_SRA(a, n)      _mm256_srai_epi32(a, n)
+#define I_CVT(a)         _mm256_cvtepi32_ps(a)
+#define I_FLOAT(a)       _mm256_castsi256_ps(a)
+#define I_MASK(a)        _mm256_castsi256_ps(a)
 #include "cpu/mathf_body.h"
 #include "cpu/mathf_undef.h"
 

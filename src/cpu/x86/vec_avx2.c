@@ -23,16 +23,16 @@ static inline void store_n(float *p, size_t n, __m256 v)
         store_part(p, n, v);
 }
 
-#define BINARY(name, expression)                                                                                        \
-    static void name##_avx2(const float *a, const float *b, float *out, size_t n, int a_one, int b_one)                 \
-    {                                                                                                                   \
-        if (n == 0)                                                                                                     \
-            return;                                                                                                     \
-        const __m256 a1 = _mm256_set1_ps(*a), b1 = _mm256_set1_ps(*b);                                                  \
-        for (size_t i = 0; i < n; i += 8) {                                                                             \
-            const __m256 x = a_one ? a1 : load_n(a + i, n - i), y = b_one ? b1 : load_n(b + i, n - i);                  \
-            store_n(out + i, n - i, expression);                                                                        \
-        }                                                                                                               \
+#define BINARY(name, expression)                                                                                       \
+    static void name##_avx2(const float *a, const float *b, float *out, size_t n, int a_one, int b_one)                \
+    {                                                                                                                  \
+        if (n == 0)                                                                                                    \
+            return;                                                                                                    \
+        const __m256 a1 = _mm256_set1_ps(*a), b1 = _mm256_set1_ps(*b);                                                 \
+        for (size_t i = 0; i < n; i += 8) {                                                                            \
+            const __m256 x = a_one ? a1 : load_n(a + i, n - i), y = b_one ? b1 : load_n(b + i, n - i);                 \
+            store_n(out + i, n - i, expression);                                                                       \
+        }                                                                                                              \
     }
 
 BINARY(add, _mm256_add_ps(x, y))
@@ -42,13 +42,13 @@ BINARY(div, _mm256_div_ps(x, y))
 BINARY(min_2, mathf_min_avx2(x, y))
 BINARY(max_2, mathf_max_avx2(x, y))
 
-#define UNARY(name, expression)                                                                                         \
-    static void name##_avx2(const float *in, float *out, size_t n)                                                      \
-    {                                                                                                                   \
-        for (size_t i = 0; i < n; i += 8) {                                                                             \
-            const __m256 x = load_n(in + i, n - i);                                                                     \
-            store_n(out + i, n - i, expression);                                                                        \
-        }                                                                                                               \
+#define UNARY(name, expression)                                                                                        \
+    static void name##_avx2(const float *in, float *out, size_t n)                                                     \
+    {                                                                                                                  \
+        for (size_t i = 0; i < n; i += 8) {                                                                            \
+            const __m256 x = load_n(in + i, n - i);                                                                    \
+            store_n(out + i, n - i, expression);                                                                       \
+        }                                                                                                              \
     }
 
 UNARY(neg, _mm256_xor_ps(_mm256_set1_ps(-0.0f), x))
@@ -67,11 +67,11 @@ UNARY(gelu_erf, mathf_gelu_erf_avx2(x))
 UNARY(silu, mathf_silu_avx2(x))
 UNARY(relu, mathf_max_avx2(x, _mm256_setzero_ps()))
 
-#define GATED(name, function)                                                                                           \
-    static void gated_##name(const float *gate, const float *up, float *out, size_t n)                                  \
-    {                                                                                                                   \
-        for (size_t i = 0; i < n; i += 8)                                                                               \
-            store_n(out + i, n - i, _mm256_mul_ps(function(load_n(gate + i, n - i)), load_n(up + i, n - i)));           \
+#define GATED(name, function)                                                                                          \
+    static void gated_##name(const float *gate, const float *up, float *out, size_t n)                                 \
+    {                                                                                                                  \
+        for (size_t i = 0; i < n; i += 8)                                                                              \
+            store_n(out + i, n - i, _mm256_mul_ps(function(load_n(gate + i, n - i)), load_n(up + i, n - i)));          \
     }
 
 GATED(gelu_tanh, mathf_gelu_tanh_avx2)
@@ -180,8 +180,9 @@ static void f16_to_f32_avx2(const uint16_t *x, float *out, size_t n)
 }
 
 /* `count` registers of columns, the last one with `last` of 8 columns. */
-static inline __attribute__((always_inline)) void vec_mat_columns(const float *x, size_t x_stride, const float *m, size_t m_stride, size_t k,
-                                                                  float *out, const int count, size_t last)
+static inline __attribute__((always_inline)) void vec_mat_columns(const float *x, size_t x_stride, const float *m,
+                                                                  size_t m_stride, size_t k, float *out,
+                                                                  const int count, size_t last)
 {
     __m256 sum[8];
     for (int c = 0; c < count; c++)
@@ -195,7 +196,8 @@ static inline __attribute__((always_inline)) void vec_mat_columns(const float *x
         store_n(out + 8 * c, c == count - 1 ? last : 8, sum[c]);
 }
 
-static void vec_mat_avx2(const float *x, size_t x_stride, const float *m, size_t m_stride, size_t k, float *out, size_t n)
+static void vec_mat_avx2(const float *x, size_t x_stride, const float *m, size_t m_stride, size_t k, float *out,
+                         size_t n)
 {
     size_t j = 0;
     for (; j + 64 <= n; j += 64)
@@ -213,9 +215,9 @@ static void mul_add_avx2(const float *a, const float *b, float *out, size_t n)
 }
 
 /* `count` registers of columns, the last one with `last` of 8 columns. */
-static inline __attribute__((always_inline)) void delta_columns(const float *q, const float *k, const float *v, float beta, float decay,
-                                                                float *state, size_t stride, size_t dk, float *out, const int count,
-                                                                size_t last)
+static inline __attribute__((always_inline)) void delta_columns(const float *q, const float *k, const float *v,
+                                                                float beta, float decay, float *state, size_t stride,
+                                                                size_t dk, float *out, const int count, size_t last)
 {
     const __m256 e = _mm256_set1_ps(decay);
     __m256 m[4], o[4];
@@ -247,8 +249,8 @@ static inline __attribute__((always_inline)) void delta_columns(const float *q, 
         store_n(out + 8 * c, c == count - 1 ? last : 8, o[c]);
 }
 
-static void delta_step_avx2(const float *q, const float *k, const float *v, float beta, float decay, float *state, size_t stride, size_t dk,
-                            size_t n, float *out)
+static void delta_step_avx2(const float *q, const float *k, const float *v, float beta, float decay, float *state,
+                            size_t stride, size_t dk, size_t n, float *out)
 {
     size_t j = 0;
     for (; j + 32 <= n; j += 32)
@@ -265,12 +267,27 @@ void vec_kernels_init_avx2(vec_kernels *k)
 {
     *k = (vec_kernels){
         .name = "avx2",
-        .binary = {[VEC_ADD] = add_avx2, [VEC_SUB] = sub_avx2, [VEC_MUL] = mul_avx2, [VEC_DIV] = div_avx2, [VEC_MIN] = min_2_avx2,
+        .binary = {[VEC_ADD] = add_avx2,
+                   [VEC_SUB] = sub_avx2,
+                   [VEC_MUL] = mul_avx2,
+                   [VEC_DIV] = div_avx2,
+                   [VEC_MIN] = min_2_avx2,
                    [VEC_MAX] = max_2_avx2},
-        .unary = {[VEC_NEG] = neg_avx2, [VEC_ABS] = abs_avx2, [VEC_SQRT] = sqrt_avx2, [VEC_RSQRT] = rsqrt_avx2,
-                  [VEC_SQUARE] = square_avx2, [VEC_EXP] = exp_avx2, [VEC_LOG] = log_avx2, [VEC_SIN] = sin_avx2, [VEC_COS] = cos_avx2,
-                  [VEC_TANH] = tanh_avx2, [VEC_LOGISTIC] = logistic_avx2, [VEC_GELU_TANH] = gelu_tanh_avx2,
-                  [VEC_GELU_ERF] = gelu_erf_avx2, [VEC_SILU] = silu_avx2, [VEC_RELU] = relu_avx2},
+        .unary = {[VEC_NEG] = neg_avx2,
+                  [VEC_ABS] = abs_avx2,
+                  [VEC_SQRT] = sqrt_avx2,
+                  [VEC_RSQRT] = rsqrt_avx2,
+                  [VEC_SQUARE] = square_avx2,
+                  [VEC_EXP] = exp_avx2,
+                  [VEC_LOG] = log_avx2,
+                  [VEC_SIN] = sin_avx2,
+                  [VEC_COS] = cos_avx2,
+                  [VEC_TANH] = tanh_avx2,
+                  [VEC_LOGISTIC] = logistic_avx2,
+                  [VEC_GELU_TANH] = gelu_tanh_avx2,
+                  [VEC_GELU_ERF] = gelu_erf_avx2,
+                  [VEC_SILU] = silu_avx2,
+                  [VEC_RELU] = relu_avx2},
         .gated = gated_avx2,
         .rms_norm = rms_norm_avx2,
         .rope = rope_avx2,

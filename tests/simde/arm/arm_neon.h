@@ -57,7 +57,7 @@ static inline float32x4_t simde_shim_from_half(uint16x4_t halves)
 #define vcvt_f32_f16 simde_shim_from_half
 #undef vreinterpret_f16_u8
 #undef vreinterpret_f16_u16
-#define vreinterpret_f16_u8 vreinterpret_u16_u8
+#define vreinterpret_f16_u8          vreinterpret_u16_u8
 #define vreinterpret_f16_u16(halves) (halves)
 
 #endif

@@ -17,26 +17,26 @@
 #define _mm256_dpbusd_avx_epi32 simde_mm256_dpbusd_epi32
 
 /* Masked loads and stores of n elements of T: what the mask leaves out is not touched. */
-#define SHIM_MASKED(name, vector, element, n)                                                                           \
-    SHIM(vector) shim_maskz_load_##name(uint64_t mask, const void *p)                                                   \
-    {                                                                                                                   \
-        element x[n];                                                                                                   \
-        vector v;                                                                                                       \
-        for (int i = 0; i < (n); i++) {                                                                                 \
-            x[i] = 0;                                                                                                   \
-            if (mask >> i & 1)                                                                                          \
-                memcpy(&x[i], (const element *)p + i, sizeof x[i]);                                                     \
-        }                                                                                                               \
-        memcpy(&v, x, sizeof v);                                                                                        \
-        return v;                                                                                                       \
-    }                                                                                                                   \
-    SHIM(void) shim_mask_store_##name(void *p, uint64_t mask, vector v)                                                 \
-    {                                                                                                                   \
-        element x[n];                                                                                                   \
-        memcpy(x, &v, sizeof v);                                                                                        \
-        for (int i = 0; i < (n); i++)                                                                                   \
-            if (mask >> i & 1)                                                                                          \
-                memcpy((element *)p + i, &x[i], sizeof x[i]);                                                           \
+#define SHIM_MASKED(name, vector, element, n)                                                                          \
+    SHIM(vector) shim_maskz_load_##name(uint64_t mask, const void *p)                                                  \
+    {                                                                                                                  \
+        element x[n];                                                                                                  \
+        vector v;                                                                                                      \
+        for (int i = 0; i < (n); i++) {                                                                                \
+            x[i] = 0;                                                                                                  \
+            if (mask >> i & 1)                                                                                         \
+                memcpy(&x[i], (const element *)p + i, sizeof x[i]);                                                    \
+        }                                                                                                              \
+        memcpy(&v, x, sizeof v);                                                                                       \
+        return v;                                                                                                      \
+    }                                                                                                                  \
+    SHIM(void) shim_mask_store_##name(void *p, uint64_t mask, vector v)                                                \
+    {                                                                                                                  \
+        element x[n];                                                                                                  \
+        memcpy(x, &v, sizeof v);                                                                                       \
+        for (int i = 0; i < (n); i++)                                                                                  \
+            if (mask >> i & 1)                                                                                         \
+                memcpy((element *)p + i, &x[i], sizeof x[i]);                                                          \
     }
 
 SHIM_MASKED(ps_128, __m128, float, 4)
@@ -53,20 +53,20 @@ SHIM_MASKED(epi8_512, simde__m512i, int8_t, 64)
 #undef _mm512_maskz_loadu_epi8
 #undef _mm_mask_storeu_ps
 #undef _mm256_mask_storeu_ps
-#define _mm_maskz_loadu_ps shim_maskz_load_ps_128
-#define _mm256_maskz_loadu_ps shim_maskz_load_ps_256
-#define _mm512_maskz_loadu_ps shim_maskz_load_ps_512
+#define _mm_maskz_loadu_ps       shim_maskz_load_ps_128
+#define _mm256_maskz_loadu_ps    shim_maskz_load_ps_256
+#define _mm512_maskz_loadu_ps    shim_maskz_load_ps_512
 #define _mm256_maskz_loadu_epi32 shim_maskz_load_epi32_256
-#define _mm256_maskz_loadu_epi8 shim_maskz_load_epi8_256
-#define _mm512_maskz_loadu_epi8 shim_maskz_load_epi8_512
-#define _mm_mask_storeu_ps shim_mask_store_ps_128
-#define _mm256_mask_storeu_ps shim_mask_store_ps_256
+#define _mm256_maskz_loadu_epi8  shim_maskz_load_epi8_256
+#define _mm512_maskz_loadu_epi8  shim_maskz_load_epi8_512
+#define _mm_mask_storeu_ps       shim_mask_store_ps_128
+#define _mm256_mask_storeu_ps    shim_mask_store_ps_256
 
 /* Halves of 512 bits. */
-#define SHIM_JOIN(vector, half, a, b)                                                                                   \
-    half h[2] = {a, b};                                                                                                 \
-    vector v;                                                                                                           \
-    memcpy(&v, h, sizeof v);                                                                                            \
+#define SHIM_JOIN(vector, half, a, b)                                                                                  \
+    half h[2] = {a, b};                                                                                                \
+    vector v;                                                                                                          \
+    memcpy(&v, h, sizeof v);                                                                                           \
     return v
 
 SHIM(__m256i) shim_half_i(simde__m512i v, int i)
@@ -95,12 +95,14 @@ SHIM(simde__m512i) shim_cvtepi8_epi32(__m128i x)
 
 SHIM(simde__m512i) shim_cvtepu8_epi16(__m256i x)
 {
-    SHIM_JOIN(simde__m512i, __m256i, _mm256_cvtepu8_epi16(_mm256_castsi256_si128(x)), _mm256_cvtepu8_epi16(_mm256_extracti128_si256(x, 1)));
+    SHIM_JOIN(simde__m512i, __m256i, _mm256_cvtepu8_epi16(_mm256_castsi256_si128(x)),
+              _mm256_cvtepu8_epi16(_mm256_extracti128_si256(x, 1)));
 }
 
 SHIM(simde__m512) shim_cvtph_ps(__m256i x)
 {
-    SHIM_JOIN(simde__m512, __m256, _mm256_cvtph_ps(_mm256_castsi256_si128(x)), _mm256_cvtph_ps(_mm256_extracti128_si256(x, 1)));
+    SHIM_JOIN(simde__m512, __m256, _mm256_cvtph_ps(_mm256_castsi256_si128(x)),
+              _mm256_cvtph_ps(_mm256_extracti128_si256(x, 1)));
 }
 
 SHIM(simde__m512i) shim_srai_epi32(simde__m512i x, int n)
@@ -125,12 +127,12 @@ SHIM(uint16_t) shim_cmplt_epu32(simde__m512i a, simde__m512i b)
 #undef _mm512_srai_epi32
 #undef _mm512_extractf32x8_ps
 #undef _mm512_cmplt_epu32_mask
-#define _mm512_cvtepi32_ps shim_cvtepi32_ps
-#define _mm512_cvtepi8_epi32 shim_cvtepi8_epi32
-#define _mm512_cvtepu8_epi16 shim_cvtepu8_epi16
-#define _mm512_cvtph_ps shim_cvtph_ps
-#define _mm512_srai_epi32 shim_srai_epi32
-#define _mm512_extractf32x8_ps shim_half
+#define _mm512_cvtepi32_ps      shim_cvtepi32_ps
+#define _mm512_cvtepi8_epi32    shim_cvtepi8_epi32
+#define _mm512_cvtepu8_epi16    shim_cvtepu8_epi16
+#define _mm512_cvtph_ps         shim_cvtph_ps
+#define _mm512_srai_epi32       shim_srai_epi32
+#define _mm512_extractf32x8_ps  shim_half
 #define _mm512_cmplt_epu32_mask shim_cmplt_epu32
 
 #endif
