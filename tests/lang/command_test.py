@@ -34,6 +34,6 @@ with tempfile.TemporaryDirectory() as folder:
         if found != (code, text) or error not in p.stderr or bool(error) != bool(p.stderr):
             sys.exit(f"{source!r} {options}: {found} {p.stderr!r}, expected {(code, text)} {error!r}")
     p = subprocess.run([LITHE, "debug", "jinja", Path(folder, "none"), variables], capture_output=True, text=True)
-    if p.returncode != 1 or "none" not in p.stderr:
+    if p.returncode != 3 or "none" not in p.stderr:
         sys.exit(f"a missing file: {p.returncode} {p.stderr!r}")
 print(f"{len(CASES) + 1} passed, 0 failed")

@@ -14,7 +14,7 @@ MAY_INCLUDE = {
     "graph": {"base", "bundle"},
     "cpu": {"base", "graph"},
     "engine": {"base", "text", "bundle", "graph", "cpu"},
-    "cli": {"base", "lang"},
+    "cli": {"base", "lang", "text"},
 }
 PLATFORM = re.compile(
     r"(unistd|pthread|windows|fcntl|sched|dlfcn|poll|termios|pwd|dirent|cpuid|semaphore|threads)\.h$"
