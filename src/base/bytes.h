@@ -32,6 +32,20 @@ static inline bool size_mul(size_t a, size_t b, size_t *out)
     return !__builtin_mul_overflow(a, b, out);
 }
 
+static inline uint64_t u64_min(uint64_t a, uint64_t b)
+{
+    return a < b ? a : b;
+}
+static inline uint64_t u64_max(uint64_t a, uint64_t b)
+{
+    return a > b ? a : b;
+}
+/* a / b rounded up, b > 0, a + b - 1 within range. */
+static inline uint64_t u64_ceil_div(uint64_t a, uint64_t b)
+{
+    return (a + b - 1) / b;
+}
+
 /* True if [offset, offset + n) lies inside b. */
 static inline bool bytes_has(bytes b, uint64_t offset, uint64_t n)
 {

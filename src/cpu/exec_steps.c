@@ -9,19 +9,6 @@ enum {
     TASKS_PER_THREAD = 6
 };
 
-static uint64_t ceil_div(uint64_t a, uint64_t b)
-{
-    return (a + b - 1) / b;
-}
-static uint64_t min_u64(uint64_t a, uint64_t b)
-{
-    return a < b ? a : b;
-}
-static uint64_t max_u64(uint64_t a, uint64_t b)
-{
-    return a > b ? a : b;
-}
-
 /* Rows of the plan that a step works on. */
 static uint32_t step_rows(const exec_run *r, const exec_step *s)
 {
@@ -43,7 +30,7 @@ static uint64_t op_grain(const exec_thread *t, const exec_step *s, uint64_t unit
 {
     double by_cost = s->unit_cost > 0 ? 8192 / s->unit_cost : 8192;
     uint64_t grain = by_cost < 1 ? 1 : (uint64_t)by_cost;
-    return max_u64(grain, ceil_div(units, (uint64_t)t->n_threads * TASKS_PER_THREAD));
+    return u64_max(grain, u64_ceil_div(units, (uint64_t)t->n_threads * TASKS_PER_THREAD));
 }
 
 static void run_op(exec_thread *t, const exec_step *s, uint64_t u0, uint64_t u1)
@@ -110,9 +97,9 @@ static void apply_activation(const exec_thread *t, graph_activation act, float *
 /* Columns of one linear task: whole chunks of row sums. */
 static uint32_t linear_columns(const exec_thread *t, const exec_step *s)
 {
-    uint64_t chunks = ceil_div(s->weights->n, LINEAR_SUM_CHUNK);
-    uint64_t grain = max_u64(1, chunks / ((uint64_t)t->n_threads * TASKS_PER_THREAD));
-    return (uint32_t)(min_u64(grain, 16) * LINEAR_SUM_CHUNK);
+    uint64_t chunks = u64_ceil_div(s->weights->n, LINEAR_SUM_CHUNK);
+    uint64_t grain = u64_max(1, chunks / ((uint64_t)t->n_threads * TASKS_PER_THREAD));
+    return (uint32_t)(u64_min(grain, 16) * LINEAR_SUM_CHUNK);
 }
 
 /* Runs m activation rows that start at row r of the quantised buffer (or at x). */
@@ -135,8 +122,8 @@ static uint64_t linear_row_tiles(const exec_thread *t, const exec_step *s)
 {
     uint64_t rows = step_rows(t->run, s);
     if (s->rows_per_row == 1)
-        return ceil_div(rows, LINEAR_ROW_TILE);
-    return rows * ceil_div(s->rows_per_row, LINEAR_ROW_TILE);
+        return u64_ceil_div(rows, LINEAR_ROW_TILE);
+    return rows * u64_ceil_div(s->rows_per_row, LINEAR_ROW_TILE);
 }
 
 static void run_linear(exec_thread *t, const exec_step *s, uint64_t task)
@@ -145,18 +132,18 @@ static void run_linear(exec_thread *t, const exec_step *s, uint64_t task)
     const linear_weights *w = s->weights;
     uint64_t tiles = linear_row_tiles(t, s), tile = task % tiles;
     uint32_t columns = linear_columns(t, s);
-    uint32_t n0 = (uint32_t)(task / tiles) * columns, n1 = (uint32_t)min_u64((uint64_t)n0 + columns, w->n);
+    uint32_t n0 = (uint32_t)(task / tiles) * columns, n1 = (uint32_t)u64_min((uint64_t)n0 + columns, w->n);
     size_t x_bytes, y_bytes;
     const unsigned char *x = value_of(t, s, n->inputs[0], &x_bytes);
     unsigned char *y = value_of(t, s, n->outputs[0], &y_bytes);
     if (s->rows_per_row == 1) {
-        uint64_t r0 = tile * LINEAR_ROW_TILE, r1 = min_u64(r0 + LINEAR_ROW_TILE, step_rows(t->run, s));
+        uint64_t r0 = tile * LINEAR_ROW_TILE, r1 = u64_min(r0 + LINEAR_ROW_TILE, step_rows(t->run, s));
         linear_rows(t, s, (const float *)(const void *)(x + r0 * x_bytes), x_bytes / sizeof(float), r0,
                     (uint32_t)(r1 - r0), (float *)(void *)(y + r0 * y_bytes), y_bytes / sizeof(float), n0, n1);
         return;
     }
-    uint64_t per_row = ceil_div(s->rows_per_row, LINEAR_ROW_TILE), row = tile / per_row;
-    uint64_t m0 = tile % per_row * LINEAR_ROW_TILE, m1 = min_u64(m0 + LINEAR_ROW_TILE, s->rows_per_row);
+    uint64_t per_row = u64_ceil_div(s->rows_per_row, LINEAR_ROW_TILE), row = tile / per_row;
+    uint64_t m0 = tile % per_row * LINEAR_ROW_TILE, m1 = u64_min(m0 + LINEAR_ROW_TILE, s->rows_per_row);
     linear_rows(t, s, (const float *)(const void *)(x + row * x_bytes) + m0 * w->k, w->k, row * s->rows_per_row + m0,
                 (uint32_t)(m1 - m0), (float *)(void *)(y + row * y_bytes) + m0 * w->n, w->n, n0, n1);
 }
@@ -223,7 +210,7 @@ static uint64_t attention_tasks(const exec_thread *t, const exec_step *s)
     bool blocks = by_blocks(t, &c, &first, &count);
     if (s->kind == EXEC_JOIN)
         return blocks ? c.shape.n_kv_heads : 0;
-    return (uint64_t)c.shape.n_kv_heads * (blocks ? count : ceil_div(c.n, ATTENTION_ROW_TILE));
+    return (uint64_t)c.shape.n_kv_heads * (blocks ? count : u64_ceil_div(c.n, ATTENTION_ROW_TILE));
 }
 
 static uint64_t positions_seen(const attention_shape *s, uint32_t position)
@@ -245,9 +232,9 @@ static void run_attend(exec_thread *t, const exec_step *s, uint64_t task)
         return;
     }
     /* the last rows see most: they go first */
-    uint64_t tiles = ceil_div(c.n, ATTENTION_ROW_TILE), tile = tiles - 1 - task / heads;
+    uint64_t tiles = u64_ceil_div(c.n, ATTENTION_ROW_TILE), tile = tiles - 1 - task / heads;
     uint32_t kv = (uint32_t)(task % heads), r0 = (uint32_t)tile * ATTENTION_ROW_TILE;
-    uint32_t r1 = (uint32_t)min_u64((uint64_t)r0 + ATTENTION_ROW_TILE, c.n);
+    uint32_t r1 = (uint32_t)u64_min((uint64_t)r0 + ATTENTION_ROW_TILE, c.n);
     k->rows(&c, kv, r0, r1, t->scratch);
     for (uint32_t r = r0; r < r1; r++)
         t->positions_read += positions_seen(&c.shape, c.position + r);
@@ -363,27 +350,27 @@ static uint64_t step_units(const exec_thread *t, const exec_step *s, uint64_t *g
         units = 1;
         break;
     case EXEC_LINEAR:
-        units = linear_row_tiles(t, s) * ceil_div(s->weights->n, linear_columns(t, s)), cost = 8192;
+        units = linear_row_tiles(t, s) * u64_ceil_div(s->weights->n, linear_columns(t, s)), cost = 8192;
         break;
     case EXEC_ATTEND:
     case EXEC_JOIN:
         units = attention_tasks(t, s), cost = 8192;
         break;
     }
-    *grain = max_u64(1, 8192 / cost);
+    *grain = u64_max(1, 8192 / cost);
     return units;
 }
 
 uint64_t exec_step_tasks(const exec_thread *t, const exec_step *s)
 {
     uint64_t grain, units = step_units(t, s, &grain);
-    return ceil_div(units, grain);
+    return u64_ceil_div(units, grain);
 }
 
 void exec_step_run(exec_thread *t, const exec_step *s, uint64_t t0, uint64_t t1)
 {
     uint64_t grain, units = step_units(t, s, &grain);
-    uint64_t u0 = t0 * grain, u1 = min_u64(t1 * grain, units);
+    uint64_t u0 = t0 * grain, u1 = u64_min(t1 * grain, units);
     if (u0 >= u1)
         return;
     switch (s->kind) {

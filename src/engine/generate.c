@@ -30,7 +30,7 @@ typedef struct answer {
     token_stream *stream;
     buffer text;   /* of the event being made */
     int32_t *held; /* longest stop sequence */
-    size_t n_held, most_held;
+    size_t n_held;
     int32_t last;
     size_t n_same, n_tokens;
     lithe_finish finish;
@@ -198,10 +198,10 @@ static lithe_status start(answer *a, lithe_error *err)
         return st;
     if (a->o->sampler.set & LITHE_SET_SEED)
         s->rng = a->sampler.seed;
-    a->most_held = longest_stop(s->model) + 1;
-    a->held = calloc(a->most_held, sizeof *a->held);
+    size_t most_held = longest_stop(s->model) + 1;
+    a->held = calloc(most_held, sizeof *a->held);
     if (!a->held)
-        return error_memory(err, a->most_held * sizeof *a->held, "an answer");
+        return error_memory(err, most_held * sizeof *a->held, "an answer");
     return token_stream_create(&a->stream, s->model->tokenizer, true, false,
                                err); /* special tokens as text, as the reference does */
 }

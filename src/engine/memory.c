@@ -4,9 +4,8 @@
 /* Threads' stacks, the allocator's own memory and what a program around the library touches. Measured; docs/performance.md. */
 enum { PER_THREAD_BYTES = 24 * 1024, PROGRAM_BYTES = 128 * 1024, SLACK_PER_MILLE = 15 };
 
-uint32_t model_chunk(const lithe_model *m, uint32_t context)
+uint32_t prefill_chunk(uint32_t context)
 {
-    (void)m;
     return context < PREFILL_CHUNK ? context : PREFILL_CHUNK;
 }
 
@@ -18,8 +17,7 @@ static uint64_t model_bytes(const lithe_model *m)
 
 uint64_t model_session_forecast(const lithe_model *m, uint32_t context)
 {
-    uint64_t exact =
-        states_forecast(&m->decode, context) + session_memory_forecast(m, model_chunk(m, context), context);
+    uint64_t exact = states_forecast(&m->decode, context) + session_memory_forecast(m, prefill_chunk(context), context);
     if (m->unified)
         exact += SESSION_PROGRAMS * m->unified_bytes;
     return exact + exact * SLACK_PER_MILLE / 1000;

@@ -337,6 +337,8 @@ static void fill_info(lithe_model *m)
     i->vocab_size = m->decode.vocab_size;
     for (uint32_t n = 0; n < m->decode.g.n_nodes; n++)
         i->n_layers_attention += !m->decode.g.nodes[n].dead && m->decode.g.nodes[n].op == OP_ATTENTION;
+    for (uint32_t n = 0; n < m->decode.g.n_states; n++)
+        m->recurrent |= m->decode.g.states[n].kind == GRAPH_STATE_RECURRENT;
     i->n_states = m->decode.g.n_states;
     i->n_threads = thread_pool_size(m->pool);
     i->tokenizer_kind = tokenizer_kind(m->tokenizer);

@@ -59,7 +59,8 @@ struct lithe_model {
     thread_pool *pool;
     engine_section main;
     bool any_length;
-    bool unified; /* not any_length: prefill programs are made for the lengths that come (unified.c) */
+    bool recurrent; /* some state is recurrent: padding must not reach it */
+    bool unified;   /* not any_length: prefill programs are made for the lengths that come (unified.c) */
     graph_family family;
     uint64_t unified_bytes; /* private bytes of one such program */
     program decode;         /* any length, or exactly one token */
@@ -102,7 +103,8 @@ uint64_t model_session_forecast(const lithe_model *m, uint32_t context);
 /* Adds (subtracts) a session's forecast to what is reserved, LITHE_E_MEMORY with forecast and limit if the limit forbids it. */
 lithe_status model_reserve(lithe_model *m, uint64_t bytes, uint32_t context, lithe_error *err);
 void model_release(lithe_model *m, uint64_t bytes);
-uint32_t model_chunk(const lithe_model *m, uint32_t context);
+/* Tokens that a prefill takes in one run at most. */
+uint32_t prefill_chunk(uint32_t context);
 
 /* tokens.c */
 lithe_status model_resolve_tokens(lithe_model *m, lithe_error *err);

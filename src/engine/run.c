@@ -32,15 +32,6 @@ static uint64_t inputs_bytes(const program *p, uint32_t rows)
     return n;
 }
 
-static uint64_t max_u64(uint64_t a, uint64_t b)
-{
-    return a > b ? a : b;
-}
-static uint32_t max_u32(uint32_t a, uint32_t b)
-{
-    return a > b ? a : b;
-}
-
 /* Rows of the plan for `rows` tokens of a program. */
 static uint32_t plan_rows(const lithe_model *m, uint32_t rows)
 {
@@ -58,12 +49,12 @@ static uint64_t work_forecast(const lithe_model *m, uint32_t rows, uint32_t cont
         const program *p = m->ladder[i];
         if (p->length > context && i + 1 < m->n_ladder)
             continue; /* never chosen: see next_exported */
-        work = max_u64(work, exec_memory(p->exec, 1, 1, threads, context));
-        *in = max_u64(*in, inputs_bytes(p, 1));
-        fed = max_u32(fed, p->length);
+        work = u64_max(work, exec_memory(p->exec, 1, 1, threads, context));
+        *in = u64_max(*in, inputs_bytes(p, 1));
+        fed = p->length > fed ? p->length : fed;
     }
     for (uint32_t i = 0; i < m->n_feeders; i++) {
-        work = max_u64(work, exec_memory(m->feeders[i].program.exec, fed, fed, threads, 0));
+        work = u64_max(work, exec_memory(m->feeders[i].program.exec, fed, fed, threads, 0));
         *in += inputs_bytes(&m->feeders[i].program, fed);
     }
     return work;
@@ -164,7 +155,7 @@ static void bind_inputs(lithe_session *s, const program *p, const int32_t *ids, 
         if (!input_is_bound(p, i))
             continue;
         s->inputs[i] = *at;
-        *at += input_row_bytes(p, i) * plan_rows(s->model, s->model->any_length ? n : 1);
+        *at += input_row_bytes(p, i) * plan_rows(s->model, n);
         fill_input(s, p, i, s->inputs[i], ids, n);
     }
 }

@@ -44,7 +44,7 @@ static lithe_status fill_session(lithe_session *s, const lithe_session_options *
     if (st)
         return st;
     s->rng = s->seed = s->sampler.seed;
-    s->chunk = model_chunk(m, s->context);
+    s->chunk = prefill_chunk(s->context);
     uint64_t forecast = model_session_forecast(m, s->context);
     st = model_reserve((lithe_model *)(uintptr_t)m, forecast, s->context, err);
     if (st)
@@ -166,9 +166,6 @@ static const program *next_exported(const lithe_session *s, uint32_t left, uint3
 {
     const lithe_model *m = s->model;
     uint32_t room = m->decode.g.context - s->position, rest = left - 1;
-    bool recurrent = false;
-    for (uint32_t i = 0; i < m->decode.g.n_states; i++)
-        recurrent |= m->decode.g.states[i].kind == GRAPH_STATE_RECURRENT;
     const program *padded = NULL;
     for (uint32_t i = 0; i < m->n_ladder; i++) {
         const program *p = m->ladder[i];
@@ -178,7 +175,7 @@ static const program *next_exported(const lithe_session *s, uint32_t left, uint3
             *take = p->length;
             return p;
         }
-        if (rest > 1 && !recurrent)
+        if (rest > 1 && !m->recurrent)
             padded = p;
     }
     *take = padded ? rest : 1;

@@ -15,7 +15,7 @@ lithe_status model_unify(lithe_model *m, lithe_error *err)
     lithe_status st = graph_unify(&m->family, &m->main.tfl, keys, n, &m->arena, err);
     if (st || m->family.why_not[0])
         return st;
-    uint32_t chunk = m->decode.g.context < PREFILL_CHUNK ? m->decode.g.context : PREFILL_CHUNK;
+    uint32_t chunk = prefill_chunk(m->decode.g.context);
     size_t before = m->arena.total_bytes;
     lithe_error why = {0};
     st = program_create_length(&m->prefill[0], m, chunk, false, &m->arena, &why);
