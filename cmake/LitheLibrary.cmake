@@ -1,6 +1,6 @@
 # The library: every module's sources are compiled once, for both liblithe.a and liblithe.so.
 set(lithe_sources)
-foreach(module base text lang bundle graph cpu cpu/c engine)
+foreach(module base text lang grammar bundle graph cpu cpu/c engine convert pack check chat)
   file(GLOB sources CONFIGURE_DEPENDS ${CMAKE_CURRENT_SOURCE_DIR}/src/${module}/*.c)
   list(APPEND lithe_sources ${sources})
 endforeach()

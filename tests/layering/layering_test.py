@@ -14,7 +14,12 @@ MAY_INCLUDE = {
     "graph": {"base", "bundle"},
     "cpu": {"base", "graph"},
     "engine": {"base", "text", "bundle", "graph", "cpu"},
-    "cli": {"base", "lang", "text"},
+    "grammar": {"base"},
+    "convert": {"base", "text", "bundle"},
+    "pack": {"base", "bundle"},
+    "check": {"base", "text", "lang", "bundle", "graph", "engine"},
+    "chat": {"base", "text", "lang", "grammar", "bundle", "engine"},
+    "cli": {"base", "text", "lang", "grammar", "bundle", "convert", "pack", "check", "chat"},
 }
 PLATFORM = re.compile(
     r"(unistd|pthread|windows|fcntl|sched|dlfcn|poll|termios|pwd|dirent|cpuid|semaphore|threads)\.h$"
