@@ -249,6 +249,16 @@ typedef bool (*lithe_progress_fn)(void *user, size_t done, size_t total);
 LITHE_API lithe_status lithe_session_prefill(lithe_session *session, const int32_t *ids, size_t n,
                                              lithe_progress_fn progress, void *user, lithe_error *err);
 
+/* The logits [n] after token `index` of a call, borrowed for the time of this one. Return false to stop (LITHE_E_CANCELLED). */
+typedef bool (*lithe_logits_fn)(void *user, size_t index, const float *logits, size_t n);
+
+/* As lithe_session_prefill, but with the logits of every token, in order, on the calling thread: for scoring a text or verifying a
+ * continuation. Bit for bit what a prefill up to that token gives. Tokens run in short steps, whose rows of logits take memory beyond the
+ * model's forecast (vocab_size floats each, at most 16); it is kept with the session, and LITHE_E_MEMORY if a limit forbids it. When stopped, the
+ * tokens of the step have been processed all the same: see lithe_session_position. */
+LITHE_API lithe_status lithe_session_score(lithe_session *session, const int32_t *ids, size_t n,
+                                           lithe_logits_fn on_logits, void *user, lithe_error *err);
+
 /* Processes one token. The same as a prefill of one. */
 LITHE_API lithe_status lithe_session_decode(lithe_session *session, int32_t id, lithe_error *err);
 

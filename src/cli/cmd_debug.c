@@ -117,7 +117,7 @@ static lithe_status debug_logits(const debug_options *options, const char *path,
     return status;
 }
 
-static int logits(int argc, char **argv)
+static int cmd_debug_logits(int argc, char **argv)
 {
     debug_options options = {0};
     common_options_init(&options.common);
@@ -159,19 +159,45 @@ static int logits(int argc, char **argv)
     return code;
 }
 
+typedef struct debug_command {
+    const char *name, *arguments;
+    int (*run)(int argc, char **argv);
+} debug_command;
+
+/* One line per subcommand. */
+static const debug_command subcommands[] = {
+    {"logits", "MODEL.litertlm IN.json", cmd_debug_logits},
+    {"score", "MODEL.litertlm TEXT", cmd_debug_score},
+    {"jinja", "TEMPLATE VARS.json", cmd_debug_jinja},
+};
+
+enum { N_SUBCOMMANDS = sizeof subcommands / sizeof *subcommands };
+
 int cmd_debug(int argc, char **argv)
 {
-    static const char usage[] = "usage: lithe debug logits MODEL.litertlm IN.json [options]\n"
-                                "       lithe debug jinja TEMPLATE VARS.json [options]\n";
-    if (argc > 1 && strcmp(argv[1], "logits") == 0) {
-        return logits(argc - 1, argv + 1);
+    for (size_t i = 0; argc > 1 && i < N_SUBCOMMANDS; i++) {
+        if (strcmp(argv[1], subcommands[i].name) == 0) {
+            return subcommands[i].run(argc - 1, argv + 1);
+        }
     }
-    if (argc > 1 && strcmp(argv[1], "jinja") == 0) {
-        return cmd_debug_jinja(argc - 1, argv + 1);
+    buffer text;
+    buffer_init(&text);
+    bool help = argc > 1 && (strcmp(argv[1], "--help") == 0 || strcmp(argv[1], "-h") == 0);
+    for (size_t i = 0; i < N_SUBCOMMANDS; i++) {
+        const debug_command *c = &subcommands[i];
+        if (help) {
+            buffer_printf(&text, "%s lithe debug %s %s [options]\n", i ? "      " : "usage:", c->name, c->arguments);
+        } else {
+            buffer_printf(&text, "%s%s", i ? ", " : "", c->name);
+        }
     }
-    if (argc > 1 && (strcmp(argv[1], "--help") == 0 || strcmp(argv[1], "-h") == 0)) {
-        output_text(usage, sizeof usage - 1);
-        return EXIT_DONE;
+    int code = EXIT_DONE;
+    if (help) {
+        output_buffer(&text);
+    } else {
+        code = output_usage_error("debug needs a subcommand: %.*s (lithe debug logits --help)", (int)text.size,
+                                  (const char *)text.data);
     }
-    return output_usage_error("debug needs a subcommand: logits or jinja (lithe debug logits --help)");
+    buffer_fini(&text);
+    return code;
 }

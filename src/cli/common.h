@@ -11,6 +11,7 @@ int cmd_inspect(int argc, char **argv);
 int cmd_tokenize(int argc, char **argv);
 int cmd_debug(int argc, char **argv);
 int cmd_debug_jinja(int argc, char **argv);
+int cmd_debug_score(int argc, char **argv);
 
 typedef struct common_options {
     uint32_t threads, context; /* 0: not given */

@@ -431,7 +431,7 @@ static void memory_json(json_writer *j, const lithe_model *m, uint32_t context)
     json_write_key(j, "state_bytes");
     json_write_u64(j, states_forecast(&m->decode, context));
     json_write_key(j, "activation_bytes");
-    json_write_u64(j, session_memory_forecast(m, prefill_chunk(context), context));
+    json_write_u64(j, session_memory_forecast(m, prefill_chunk(context), 1, context));
     json_write_key(j, "model_bytes");
     json_write_u64(j, lithe_model_memory_forecast(m, context) - model_session_forecast(m, context));
     json_write_key(j, "mapped_bytes");
@@ -447,7 +447,7 @@ static void memory_text(buffer *out, const lithe_model *m, uint32_t context)
                   "%.1f MB mapped\n",
                   context, (double)lithe_model_memory_forecast(m, context) * mb,
                   (double)states_forecast(&m->decode, context) * mb,
-                  (double)session_memory_forecast(m, prefill_chunk(context), context) * mb,
+                  (double)session_memory_forecast(m, prefill_chunk(context), 1, context) * mb,
                   (double)(lithe_model_memory_forecast(m, context) - model_session_forecast(m, context)) * mb,
                   (double)m->info.mapped_bytes * mb);
 }

@@ -37,7 +37,12 @@ typedef struct feeder {
     graph_role role; /* the main program's input that it feeds */
 } feeder;
 
-enum { MODEL_MAX_FEEDERS = 2, MODEL_MAX_LADDER = 16, PREFILL_CHUNK = 128 };
+enum {
+    MODEL_MAX_FEEDERS = 2,
+    MODEL_MAX_LADDER = 16,
+    PREFILL_CHUNK = 128, /* measured: docs/performance.md */
+    SCORE_CHUNK = 16     /* tokens per run when all their logits are kept: 16 MB of them with 262,144 tokens */
+};
 
 typedef struct stop_sequence {
     const int32_t *ids;

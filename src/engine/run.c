@@ -39,10 +39,10 @@ static uint32_t plan_rows(const lithe_model *m, uint32_t rows)
 }
 
 /* Working memory of the runs, and (in *in) of their inputs, which lie behind it. */
-static uint64_t work_forecast(const lithe_model *m, uint32_t rows, uint32_t context, uint64_t *in)
+static uint64_t work_forecast(const lithe_model *m, uint32_t rows, uint32_t logits_rows, uint32_t context, uint64_t *in)
 {
     uint32_t threads = m->info.n_threads, n = plan_rows(m, rows);
-    uint64_t work = exec_memory(m->decode.exec, n, 1, threads, context);
+    uint64_t work = exec_memory(m->decode.exec, n, plan_rows(m, logits_rows), threads, context);
     *in = inputs_bytes(&m->decode, n);
     uint32_t fed = rows;
     for (uint32_t i = 0; i < m->n_ladder; i++) {
@@ -60,21 +60,24 @@ static uint64_t work_forecast(const lithe_model *m, uint32_t rows, uint32_t cont
     return work;
 }
 
-uint64_t session_memory_forecast(const lithe_model *m, uint32_t rows, uint32_t context)
+uint64_t session_memory_forecast(const lithe_model *m, uint32_t rows, uint32_t logits_rows, uint32_t context)
 {
     uint64_t in;
-    return work_forecast(m, rows, context, &in) + in;
+    return work_forecast(m, rows, logits_rows, context, &in) + in;
 }
 
-lithe_status session_memory_grow(lithe_session *s, uint32_t rows, lithe_error *err)
+lithe_status session_memory_grow(lithe_session *s, uint32_t rows, uint32_t logits_rows, lithe_error *err)
 {
-    if (rows <= s->rows)
+    if (rows <= s->rows && logits_rows <= s->logits_rows)
         return LITHE_OK;
     const lithe_model *m = s->model;
-    uint64_t in, work = work_forecast(m, rows, s->context, &in);
+    rows = rows > s->rows ? rows : s->rows;
+    logits_rows = logits_rows > s->logits_rows ? logits_rows : s->logits_rows;
+    uint64_t in, work = work_forecast(m, rows, logits_rows, s->context, &in);
     memory_free(s->memory);
     s->memory = memory_alloc((size_t)(work + in));
     s->rows = s->memory ? rows : 0;
+    s->logits_rows = s->memory ? logits_rows : 0;
     s->work_bytes = work;
     s->work.activation_bytes = s->memory ? work + in : 0;
     s->logits = NULL;
@@ -162,13 +165,13 @@ static void bind_inputs(lithe_session *s, const program *p, const int32_t *ids, 
 
 /* ------------------------------------------------------------------------------------------------------- run */
 
-static lithe_status check_logits(const lithe_session *s, const float *logits, size_t n, lithe_error *err)
+static lithe_status check_logits(const lithe_session *s, const float *logits, size_t n, uint32_t position,
+                                 lithe_error *err)
 {
     for (size_t i = 0; i < n; i++) {
         if (isfinite(logits[i]))
             continue;
-        error_set(err, LITHE_E_NUMERIC, "the logits of position %u are not finite: token %zu has %s", s->position - 1,
-                  i,
+        error_set(err, LITHE_E_NUMERIC, "the logits of position %u are not finite: token %zu has %s", position, i,
                   isnan(logits[i]) ? "NaN"
                   : logits[i] > 0  ? "+infinity"
                                    : "-infinity");
@@ -230,8 +233,8 @@ static void *const *bind_states(lithe_session *s, const program *p)
     return p->state_of ? s->prefill_bindings : s->bindings;
 }
 
-lithe_status session_run(lithe_session *s, const program *p, const int32_t *ids, uint32_t n, bool want_logits,
-                         lithe_error *err)
+lithe_status session_run(lithe_session *s, const program *p, const int32_t *ids, uint32_t n, uint32_t n_logits,
+                         lithe_logits_fn on_rows, void *user, lithe_error *err)
 {
     const lithe_model *m = s->model;
     s->logits = NULL;
@@ -254,7 +257,7 @@ lithe_status session_run(lithe_session *s, const program *p, const int32_t *ids,
         .fault = m->options.check_numerics ? &fault : NULL,
     };
     if (m->any_length)
-        run.first_out = want_logits ? n - 1 : n;
+        run.first_out = n - n_logits;
     st = exec_run_plan(p->exec, m->pool, &run, err);
     s->work.steps++;
     s->work.positions_read += run.positions_read;
@@ -264,10 +267,12 @@ lithe_status session_run(lithe_session *s, const program *p, const int32_t *ids,
         return fault_error(s, p, &fault, err);
     s->position += n;
     s->work.tokens += n;
-    if (!want_logits)
-        return LITHE_OK;
-    s->logits = exec_output(p->exec, &run, p->logits, 0);
-    st = check_logits(s, s->logits, p->vocab_size, err);
+    for (uint32_t r = 0; r < n_logits && !st; r++) {
+        s->logits = exec_output(p->exec, &run, p->logits, r);
+        st = check_logits(s, s->logits, p->vocab_size, s->position - n_logits + r, err);
+        if (!st && on_rows && !on_rows(user, n - n_logits + r, s->logits, p->vocab_size))
+            st = error_set(err, LITHE_E_CANCELLED, "stopped after %u tokens", s->position);
+    }
     if (st)
         s->logits = NULL;
     return st;

@@ -193,43 +193,94 @@ static lithe_status next_unified(lithe_session *s, uint32_t left, uint32_t *take
     return LITHE_OK;
 }
 
-static lithe_status run_next(lithe_session *s, const int32_t *ids, size_t left, uint32_t *take, lithe_error *err)
+/* What a call wants of the tokens that it processes. */
+typedef struct session_wish {
+    lithe_logits_fn on_logits; /* of every token; NULL: of the last only */
+    lithe_progress_fn progress;
+    void *user;
+    size_t done; /* tokens of the runs before */
+} session_wish;
+
+static bool pass_logits(void *user, size_t index, const float *logits, size_t n)
+{
+    const session_wish *w = user;
+    return w->on_logits(w->user, w->done + index, logits, n);
+}
+
+/* Rows of logits take memory beyond the forecast made for the session: it is asked for when it is first needed. */
+static lithe_status reserve_logits(lithe_session *s, uint32_t rows, lithe_error *err)
+{
+    const lithe_model *m = s->model;
+    if (!m->any_length || rows <= s->logits_rows || rows <= 1)
+        return LITHE_OK;
+    uint32_t before = s->logits_rows > 1 ? s->logits_rows : 1;
+    uint64_t more = session_memory_forecast(m, s->chunk, rows, s->context) -
+                    session_memory_forecast(m, s->chunk, before, s->context);
+    lithe_status st = model_reserve((lithe_model *)(uintptr_t)m, more, s->context, err);
+    if (!st)
+        s->reserved += more;
+    return st;
+}
+
+static lithe_status run_next(lithe_session *s, const int32_t *ids, size_t left, session_wish *w, uint32_t *take,
+                             lithe_error *err)
 {
     const program *p = &s->model->decode;
     lithe_status st = LITHE_OK;
+    uint32_t chunk = w->on_logits && SCORE_CHUNK < s->chunk ? SCORE_CHUNK : s->chunk;
     if (s->model->any_length)
-        *take = left < s->chunk ? (uint32_t)left : s->chunk;
+        *take = left < chunk ? (uint32_t)left : chunk;
+    else if (w->on_logits)
+        *take = 1;
     else if (s->model->unified)
         st = next_unified(s, (uint32_t)left, take, &p, err);
     else
         p = next_exported(s, (uint32_t)left, take);
+    uint32_t n_logits = w->on_logits ? *take : *take == left;
     if (!st)
         st = session_states_grow(s, s->position + *take, err);
     if (!st)
-        st = session_memory_grow(s, *take, err);
-    return st ? st : session_run(s, p, ids, *take, *take == left, err);
+        st = reserve_logits(s, n_logits, err);
+    if (!st)
+        st = session_memory_grow(s, *take, n_logits ? n_logits : 1, err);
+    return st ? st : session_run(s, p, ids, *take, n_logits, w->on_logits ? pass_logits : NULL, w, err);
 }
 
-lithe_status lithe_session_prefill(lithe_session *s, const int32_t *ids, size_t n, lithe_progress_fn progress,
-                                   void *user, lithe_error *err)
+static lithe_status process(lithe_session *s, const int32_t *ids, size_t n, session_wish *w, lithe_error *err)
 {
     if (!s)
         return error_set(err, LITHE_E_ARGUMENT, "no session");
     lithe_status st = check_ids(s, ids, n, err);
-    for (size_t done = 0; !st && done < n;) {
+    while (!st && w->done < n) {
         uint32_t take = 0;
         st = cancelled(s, err);
         if (!st)
-            st = run_next(s, ids + done, n - done, &take, err);
+            st = run_next(s, ids + w->done, n - w->done, w, &take, err);
         if (st == LITHE_E_CANCELLED)
             atomic_store(&s->cancel, false);
-        done += take;
-        if (!st && progress && !progress(user, done, n) && done < n)
+        w->done += take;
+        if (!st && w->progress && !w->progress(w->user, w->done, n) && w->done < n)
             st = error_set(err, LITHE_E_CANCELLED, "stopped after %u tokens", s->position);
     }
     if (st && err)
         error_at_path(err, s->model->info.path);
     return st;
+}
+
+lithe_status lithe_session_prefill(lithe_session *session, const int32_t *ids, size_t n, lithe_progress_fn progress,
+                                   void *user, lithe_error *err)
+{
+    session_wish w = {.progress = progress, .user = user};
+    return process(session, ids, n, &w, err);
+}
+
+lithe_status lithe_session_score(lithe_session *session, const int32_t *ids, size_t n, lithe_logits_fn on_logits,
+                                 void *user, lithe_error *err)
+{
+    if (!on_logits)
+        return error_set(err, LITHE_E_ARGUMENT, "lithe_session_score needs a function that takes the logits");
+    session_wish w = {.on_logits = on_logits, .user = user};
+    return process(session, ids, n, &w, err);
 }
 
 lithe_status lithe_session_decode(lithe_session *s, int32_t id, lithe_error *err)

@@ -25,7 +25,8 @@ struct lithe_session {
     unsigned char *memory;   /* working memory of runs, the inputs behind it */
     uint64_t work_bytes;     /* where the inputs begin */
     bool interruptible;      /* runs may stop midway: no state is changed in place but blocks */
-    uint32_t rows;           /* that memory and inputs are made for */
+    uint32_t rows;           /* that memory and inputs are made for, */
+    uint32_t logits_rows;    /* and of how many of them logits are kept */
     const float *logits;     /* in memory; NULL: none yet */
     uint64_t reserved;       /* with the model */
     lithe_sampler sampler;   /* the session's values */
@@ -48,14 +49,14 @@ lithe_status session_states_grow(lithe_session *s, uint32_t end, lithe_error *er
 uint64_t states_forecast(const program *p, uint32_t positions);
 
 /* run.c */
-/* Working memory and inputs for runs of up to `rows` rows. */
-lithe_status session_memory_grow(lithe_session *s, uint32_t rows, lithe_error *err);
+/* Working memory and inputs for runs of up to `rows` rows, the logits of up to `logits_rows` of them wanted. */
+lithe_status session_memory_grow(lithe_session *s, uint32_t rows, uint32_t logits_rows, lithe_error *err);
 void session_memory_destroy(lithe_session *s);
-uint64_t session_memory_forecast(const lithe_model *m, uint32_t rows, uint32_t context);
-/* Runs `program` over n ids at the session's position (as exported: padded to its length). want_logits: of the last id. On success the
- * position has moved on by n. */
-lithe_status session_run(lithe_session *s, const program *p, const int32_t *ids, uint32_t n, bool want_logits,
-                         lithe_error *err);
+uint64_t session_memory_forecast(const lithe_model *m, uint32_t rows, uint32_t logits_rows, uint32_t context);
+/* Runs `program` over n ids at the session's position (as exported: padded to its length). n_logits: of how many ids, the last ones, logits are
+ * wanted (only 0 and 1 unless any length); on_rows, if not NULL, sees each of them. On success the position has moved on by n. */
+lithe_status session_run(lithe_session *s, const program *p, const int32_t *ids, uint32_t n, uint32_t n_logits,
+                         lithe_logits_fn on_rows, void *user, lithe_error *err);
 
 /* unified.c: the prefill program for n tokens, kept for the next time. */
 lithe_status session_program(lithe_session *s, uint32_t n, const program **out, lithe_error *err);

@@ -10,7 +10,8 @@ import time
 
 from support import FAILED, HYBRID, INTERRUPTED, LITHE, PIPE, check, equal, finish, start
 
-ENDLESS = ["run", HYBRID, "--raw", "-p", "The state of", "--temperature", "20", "--top-k", "0", "--top-p", "1", "--ignore-stop"]
+ENDLESS = ["run", HYBRID, "--raw", "-p", "The state of", "--temperature", "20", "--top-k", "0", "--top-p", "1", "--ignore-stop",
+           "--cpu", "c", "--threads", "1"]
 
 
 def read_some(pipe, seconds=60):
@@ -31,10 +32,14 @@ text = (begun + rest).decode("utf-8")
 check(text.endswith("\n") and len(text) > 1, f"after Ctrl-C: {text[-40:]!r}")
 
 # Ctrl-C with --json: one whole object that says so.
-p = start(*ENDLESS, "--json")
-time.sleep(0.3)
-p.send_signal(signal.SIGINT)
-out, errors = p.communicate(timeout=60)
+# (Nothing arrives before the end: a machine that was done by then is asked again, sooner.)
+for delay in (0.3, 0.15, 0.1, 0.05):
+    p = start(*ENDLESS, "--json")
+    time.sleep(delay)
+    p.send_signal(signal.SIGINT)
+    out, errors = p.communicate(timeout=60)
+    if p.returncode != 0:
+        break
 if p.returncode == INTERRUPTED and out:
     answer = json.loads(out)
     equal(answer["finish_reason"], "cancelled", "finish reason after Ctrl-C")
