@@ -168,9 +168,11 @@ int cmd_debug_score(int argc, char **argv)
     common_options_init(&options.common);
     command_line line = {
         .usage = "lithe debug score MODEL.litertlm TEXT [options]",
-        .about = "How likely the model finds the text of a file (- is standard input): {\"tokens\": scored, \"window\": N,\n"
-                 "\"nll\": mean negative log likelihood in nats, \"perplexity\": its exponential}. For comparing bundles of\n"
-                 "one checkpoint: the text is cut into windows that follow each other, each behind the start tokens.",
+        .about =
+            "How likely the model finds the text of a file (- is standard input): {\"tokens\": scored, \"window\": N,\n"
+            "\"nll\": mean negative log likelihood in nats, \"perplexity\": its exponential}. For comparing bundles "
+            "of\n"
+            "one checkpoint: the text is cut into windows that follow each other, each behind the start tokens.",
         .min_arguments = 2,
         .max_arguments = 2,
         .groups = {OPTION_GROUP("score", score_rows, &options, NULL), common_model_group(&options.common),

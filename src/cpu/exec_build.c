@@ -118,9 +118,7 @@ static void add_attention(builder *b, const plan_step *ps)
     attention_shape shape = {n->a.n_kv_heads, n->a.group, n->a.head_dim, n->a.value_dim,
                              n->a.window,     n->a.scale, n->a.soft_cap};
     attend->scratch_bytes = attention_scratch_bytes(&shape);
-    exec_step *join = add_step(b, EXEC_JOIN, ps->node, ps->tail);
-    join->parallel[SCHEDULE_ONE] = true;
-    join->parallel[SCHEDULE_MANY] = true;
+    add_step(b, EXEC_JOIN, ps->node, ps->tail); /* few floats: by whoever completes the last block */
     uint64_t floats = (uint64_t)n->a.n_kv_heads * n->a.group * (2 + n->a.value_dim);
     if (floats > b->e->parts_floats)
         b->e->parts_floats = floats;
@@ -349,8 +347,24 @@ static bool list_join(range_list *to, const range_list *from)
 
 enum { PENDING_MAX = 192 };
 
-/* A step waits for all threads when it touches what an unfinished step of another distribution touches: thread 0's own steps follow each
- * other in order, a split step conflicts with any before it. */
+/* What was touched since the last barrier: by split steps, by runs of other steps that have ended, and by the run that goes on. */
+typedef struct pending {
+    range_list split, ended, run;
+} pending;
+
+/* Enters a step; false if there is no more room. */
+static bool pending_add(pending *p, const range_list *now, bool parallel)
+{
+    if (!parallel)
+        return list_join(&p->run, now);
+    bool fits = list_join(&p->ended, &p->run);
+    p->run.n = 0;
+    return fits && list_join(&p->split, now);
+}
+
+/* Steps that are not split form runs; the thread that completes the last task of the split steps before a run does it, with no wait in
+ * between (exec_run.c). A barrier stands where a step touches what may still be in work: for a split step that is everything
+ * since the last barrier, for a run only other runs. */
 static lithe_status place_barriers(exec_plan *e, int schedule, lithe_error *err)
 {
     size_t step_ranges = 4;
@@ -361,23 +375,27 @@ static lithe_status place_barriers(exec_plan *e, int schedule, lithe_error *err)
             step_ranges = count.n;
     }
     size_t capacity = PENDING_MAX > step_ranges ? PENDING_MAX : step_ranges;
-    exec_range *memory = malloc((2 * capacity + step_ranges) * sizeof *memory);
+    exec_range *memory = malloc((3 * capacity + step_ranges) * sizeof *memory);
     if (!memory)
-        return error_memory(err, (2 * capacity + step_ranges) * sizeof *memory, "the schedule");
-    range_list serial = {memory, 0, (uint32_t)capacity}, split = {memory + capacity, 0, (uint32_t)capacity};
-    range_list now = {memory + 2 * capacity, 0, (uint32_t)step_ranges};
+        return error_memory(err, (3 * capacity + step_ranges) * sizeof *memory, "the schedule");
+    pending p = {{memory, 0, (uint32_t)capacity},
+                 {memory + capacity, 0, (uint32_t)capacity},
+                 {memory + 2 * capacity, 0, (uint32_t)capacity}};
+    range_list now = {memory + 3 * capacity, 0, (uint32_t)step_ranges};
     for (uint32_t i = 0; i < e->n_steps; i++) {
         exec_step *s = &e->steps[i];
+        bool parallel = s->parallel[schedule], in_run = i && !parallel && !e->steps[i - 1].parallel[schedule];
         now.n = 0;
         list_step(&now, e, s);
-        bool wait = lists_conflict(&now, &split) || (s->parallel[schedule] && lists_conflict(&now, &serial));
-        range_list *mine = s->parallel[schedule] ? &split : &serial;
-        if (!wait && mine->n + now.n > mine->capacity)
+        bool wait = lists_conflict(&now, &p.ended) ||
+                    (parallel && (lists_conflict(&now, &p.split) || lists_conflict(&now, &p.run)));
+        if (wait || !pending_add(&p, &now, parallel)) {
             wait = true;
+            p.split.n = p.ended.n = p.run.n = 0;
+            pending_add(&p, &now, parallel);
+        }
         s->barrier[schedule] = wait;
-        if (wait)
-            serial.n = split.n = 0;
-        list_join(mine, &now);
+        s->leads[schedule] = !parallel && (wait || !in_run);
     }
     free(memory);
     return LITHE_OK;

@@ -33,8 +33,9 @@ typedef struct exec_step {
     exec_kind kind;
     uint32_t node;
     bool tail;
-    bool parallel[SCHEDULE_COUNT]; /* split among threads, or done by thread 0 alone */
+    bool parallel[SCHEDULE_COUNT]; /* split among threads, or done by one thread */
     bool barrier[SCHEDULE_COUNT];  /* wait for all threads before it */
+    bool leads[SCHEDULE_COUNT];    /* first of a run of steps that one thread does: who does them is decided here */
     linear_weights *weights;       /* LINEAR, EMBEDDING; QUANTIZE: of the linear that asked */
     uint32_t rows_per_row;         /* QUANTIZE, LINEAR, EMBEDDING: rows of the operand in one row of the plan */
     uint32_t units_per_row;        /* OP */
@@ -76,7 +77,7 @@ typedef struct exec_memory_map {
     float *parts;
     unsigned char *scratch; /* of thread 0; next threads scratch_stride further */
     size_t scratch_stride;
-    atomic_uint *counters; /* [n_steps] next task of each step */
+    atomic_uint *counters; /* [n_steps] split steps: the next task; where a run of others begins: tasks known to be done before it */
     uint64_t bytes;
 } exec_memory_map;
 

@@ -1,5 +1,6 @@
 /* Runs a plan on the threads of a pool. Every thread walks over all steps; a split step's tasks are taken from a counter, so a thread that
- * is late takes fewer; barriers stand only where exec_build.c put them. */
+ * is late takes fewer; steps that are not split are done by the thread that completed the last task before them, so nobody waits for that;
+ * barriers stand only where exec_build.c put them. */
 #include "cpu/exec_internal.h"
 
 #include <math.h>
@@ -108,20 +109,45 @@ static void check_outputs(const exec_job *job, const exec_step *s)
     }
 }
 
-static void take_tasks(exec_job *job, exec_thread *t, const exec_step *s, uint32_t index)
+/* A thread's way through the steps. */
+typedef struct walk {
+    uint32_t total, mine; /* tasks of split steps since the last barrier, and how many of them this thread did */
+    bool runs;            /* this thread does the run of steps that goes on */
+} walk;
+
+static void take_tasks(exec_job *job, exec_thread *t, const exec_step *s, uint32_t index, walk *w)
 {
-    uint64_t tasks = exec_step_tasks(t, s);
-    if (!s->parallel[job->schedule] || t->n_threads == 1) {
-        if (t->thread == 0)
-            exec_step_run(t, s, 0, tasks);
-        return;
-    }
-    for (;;) {
-        uint64_t task = atomic_fetch_add_explicit(&job->memory->counters[index], 1, memory_order_relaxed);
-        if (task >= tasks)
-            return;
+    uint32_t tasks = (uint32_t)exec_step_tasks(t, s), task;
+    w->total += tasks;
+    while ((task = atomic_fetch_add_explicit(&job->memory->counters[index], 1, memory_order_relaxed)) < tasks) {
         exec_step_run(t, s, task, task + 1);
+        w->mine++;
     }
+}
+
+/* Whether this thread is the one to do the run that begins at step `index`: the last that comes here of those that did tasks, for then all
+ * are done; thread 0 where there were none. */
+static bool is_last(exec_job *job, const exec_thread *t, uint32_t index, const walk *w)
+{
+    if (!w->total)
+        return t->thread == 0;
+    return w->mine &&
+           w->mine + atomic_fetch_add_explicit(&job->memory->counters[index], w->mine, memory_order_acq_rel) ==
+               w->total;
+}
+
+/* A step that is skipped leads its run all the same. */
+static void do_step(exec_job *job, exec_thread *t, uint32_t index, bool skip, walk *w)
+{
+    const exec_step *s = &job->plan->steps[index];
+    if (s->leads[job->schedule])
+        w->runs = t->n_threads == 1 || is_last(job, t, index, w);
+    if (skip)
+        return;
+    if (t->n_threads > 1 && s->parallel[job->schedule])
+        take_tasks(job, t, s, index, w);
+    else if (t->n_threads == 1 || w->runs)
+        exec_step_run(t, s, 0, exec_step_tasks(t, s));
 }
 
 static void run_steps(void *user, uint32_t thread, uint32_t n_threads)
@@ -136,14 +162,16 @@ static void run_steps(void *user, uint32_t thread, uint32_t n_threads)
                      .n_threads = n_threads,
                      .operands = (op_operand *)(void *)(scratch + round_64(job->plan->scratch_bytes))};
     bool checking = job->run->fault != NULL, cancelled = false;
+    walk w = {0};
     for (uint32_t i = 0; i < job->plan->n_steps; i++) {
         const exec_step *s = &job->plan->steps[i];
-        if (s->barrier[job->schedule] || checking)
+        if (s->barrier[job->schedule] || checking) {
             thread_pool_barrier(job->pool);
+            w = (walk){.runs = checking && thread == 0};
+        }
         cancelled = cancelled || (job->run->cancel && atomic_load_explicit(job->run->cancel, memory_order_relaxed));
         bool skip = cancelled || (s->tail && job->run->first_out == job->run->n);
-        if (!skip)
-            take_tasks(job, &t, s, i);
+        do_step(job, &t, i, skip, &w);
         if (!checking)
             continue;
         thread_pool_barrier(job->pool);

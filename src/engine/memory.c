@@ -17,7 +17,8 @@ static uint64_t model_bytes(const lithe_model *m)
 
 uint64_t model_session_forecast(const lithe_model *m, uint32_t context)
 {
-    uint64_t exact = states_forecast(&m->decode, context) + session_memory_forecast(m, prefill_chunk(context), 1, context);
+    uint64_t exact =
+        states_forecast(&m->decode, context) + session_memory_forecast(m, prefill_chunk(context), 1, context);
     if (m->unified)
         exact += SESSION_PROGRAMS * m->unified_bytes;
     return exact + exact * SLACK_PER_MILLE / 1000;
