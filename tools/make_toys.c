@@ -18,6 +18,10 @@ static const toy_config configs[] = {
     {.name = "toy-window-int8", .kind = KIND_INT8, .gemma = true},
     {.name = "toy-recurrent", .kind = KIND_FP32, .recurrent = true},
     {.name = "toy-layouts", .kind = KIND_INT8, .layouts = true},
+    {.name = "toy-512", .kind = KIND_INT8, .context = 512},
+    {.name = "toy-8192", .kind = KIND_INT8, .context = 8192},
+    {.name = "toy-window-512", .kind = KIND_INT8, .gemma = true, .context = 512},
+    {.name = "toy-window-8192", .kind = KIND_INT8, .gemma = true, .context = 8192},
 };
 
 enum { PIECE_NORMAL = 1, PIECE_UNKNOWN = 2, PIECE_CONTROL = 3, PIECE_BYTE = 6 };
@@ -96,7 +100,7 @@ static void write_llm_metadata(const toy_config *c, buffer *out, lithe_error *er
         .p = 0.95f,
         .temperature = 1.0f,
         .has_seed = true,
-        .max_num_tokens = TOY_CONTEXT,
+        .max_num_tokens = toy_context(c),
         .model_type = c->gemma ? "gemma3" : "generic_model",
         .supports_thinking = -1,
         .supports_function_calling = -1,
@@ -121,10 +125,10 @@ static void write_executor_metadata(const toy_config *c, arena *a, buffer *out, 
         states[i].type = linear ? STATE_LINEAR_ATTENTION : i % 2 ? STATE_GLOBAL_VALUE : STATE_GLOBAL_KEY;
         states[i].sequence_axis = linear ? -1 : i % 2 ? 3 : 2;
         states[i].min_length = -1;
-        states[i].max_length = linear ? -1 : TOY_CONTEXT;
+        states[i].max_length = linear ? -1 : toy_context(c);
     }
     executor_metadata m = {
-        .max_history_size = TOY_CONTEXT, .states = states, .n_states = 2 * TOY_LAYERS, .sliding_window_size = -1};
+        .max_history_size = toy_context(c), .states = states, .n_states = 2 * TOY_LAYERS, .sliding_window_size = -1};
     if (executor_metadata_write(&m, out, err)) {
         toy_fail("%s", err->message);
     }

@@ -56,6 +56,34 @@ static void cost_follows_use(void **state)
     }
 }
 
+/* Sixteen tokens and eight decode steps read the same positions, and take the same memory, whatever the capacity of the states. */
+static void capacity_costs_nothing(void **state)
+{
+    (void)state;
+    static const char *const toys[][2] = {{"toy-512", "toy-8192"}, {"toy-window-512", "toy-window-8192"}};
+    int32_t ids[USED + 8];
+    some_ids(ids, USED + 8, VOCAB, 1);
+    for (size_t i = 0; i < sizeof toys / sizeof *toys; i++) {
+        lithe_work of[2];
+        for (int large = 0; large < 2; large++) {
+            lithe_model *model = open_on(toys[i][large], 2);
+            assert_int_equal(lithe_model_get_info(model)->context, large ? 8192 : 512);
+            assert_string_equal(lithe_model_get_info(model)->plan, "any length");
+            lithe_session *s = must_create(model, 0);
+            must_prefill(s, ids, USED);
+            for (int k = 0; k < 8; k++)
+                must_decode(s, ids[USED + k]);
+            of[large] = work_of(s);
+            lithe_session_destroy(s);
+            lithe_model_close(model);
+        }
+        assert_true(of[0].positions_read > 0);
+        assert_int_equal(of[0].positions_read, of[1].positions_read);
+        assert_int_equal(of[0].steps, of[1].steps);
+        assert_int_equal(of[0].state_bytes, of[1].state_bytes);
+    }
+}
+
 /* A token at position p reads p + 1 positions of each layer and key head. In one piece it is less: the last layer attends for the token
  * whose logits are wanted, and for no other. */
 static void a_token_reads_the_positions_before_it(void **state)
@@ -114,6 +142,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(cost_follows_use),
+        cmocka_unit_test(capacity_costs_nothing),
         cmocka_unit_test(a_token_reads_the_positions_before_it),
         cmocka_unit_test(a_window_bounds_what_is_read),
         cmocka_unit_test(barriers_are_counted),

@@ -79,7 +79,7 @@ void toy_weights_make(toy_weights *w, const toy_config *config, arena *a)
     }
     fill_rope(w->rope, c.gemma ? 0.17782794100389228 : 0.31622776601683794); /* theta 10^6, 10^4 */
     fill_rope(w->local_rope, 0.31622776601683794);
-    for (int32_t i = 0; i < TOY_CONTEXT; i++) {
+    for (int32_t i = 0; i < TOY_MAX_CONTEXT; i++) {
         w->positions[i] = i;
     }
 }
@@ -99,14 +99,14 @@ static int32_t make_window(toy_step *s)
 {
     toy_graph *g = s->g;
     int32_t width = TOY_WINDOW, w = toy_i32s(g, SCALAR, &width);
-    int32_t iota = toy_i32s(g, SHAPE(1, 1, TOY_CONTEXT), s->weights->positions);
+    int32_t iota = toy_i32s(g, SHAPE(1, 1, toy_context(s->config)), s->weights->positions);
     int32_t after = toy_compare(g, OP_GREATER, iota, toy_binary(g, OP_SUB, s->position_column, w));
     int32_t before = toy_compare(g, OP_LESS, iota, toy_binary(g, OP_ADD, s->position_column, w));
     int32_t inside = toy_compare(g, OP_LOGICAL_AND, after, before);
     enum { OPT_SELECT_V2 = 98 };
     int32_t in[] = {inside, toy_f32(g, 0.0f), toy_f32(g, -10000.0f)};
-    int32_t band =
-        toy_op_with(g, OP_SELECT_V2, TFLITE_FLOAT32, SHAPE(1, s->n, TOY_CONTEXT), in, 3, OPT_SELECT_V2, NULL, 0);
+    int32_t band = toy_op_with(g, OP_SELECT_V2, TFLITE_FLOAT32, SHAPE(1, s->n, toy_context(s->config)), in, 3,
+                               OPT_SELECT_V2, NULL, 0);
     return toy_binary(g, OP_ADD, band, s->mask);
 }
 
@@ -248,10 +248,10 @@ static void add_inputs(toy_step *s)
     const toy_config *c = s->config;
     s->tokens = toy_input(g, c->layouts ? "token_ids" : "tokens", TFLITE_INT32, SHAPE(1, s->n));
     s->positions = toy_input(g, c->layouts ? "positions" : "input_pos", TFLITE_INT32, SHAPE(s->n));
-    s->mask = toy_input(g, c->layouts ? "attn_mask" : "mask", TFLITE_FLOAT32, SHAPE(1, 1, s->n, TOY_CONTEXT));
+    s->mask = toy_input(g, c->layouts ? "attn_mask" : "mask", TFLITE_FLOAT32, SHAPE(1, 1, s->n, toy_context(c)));
     for (uint32_t i = 0; i < 2 * TOY_LAYERS; i++) {
-        toy_shape shape = i % 2 ? SHAPE(1, TOY_KV_HEADS, TOY_HEAD_DIM, TOY_CONTEXT)
-                                : SHAPE(1, TOY_KV_HEADS, TOY_CONTEXT, TOY_HEAD_DIM);
+        toy_shape shape = i % 2 ? SHAPE(1, TOY_KV_HEADS, TOY_HEAD_DIM, toy_context(c))
+                                : SHAPE(1, TOY_KV_HEADS, toy_context(c), TOY_HEAD_DIM);
         if (c->recurrent && i == 0) {
             shape = SHAPE(1, TOY_CHANNELS, TOY_CONV - 1);
         } else if (c->recurrent && i == 1) {

@@ -12,7 +12,8 @@ enum {
     TOY_HEAD_DIM = 16,
     TOY_FFN = 128,
     TOY_VOCAB = 300,
-    TOY_CONTEXT = 64,
+    TOY_CONTEXT = 64, /* unless the configuration says otherwise, */
+    TOY_MAX_CONTEXT = 8192,
     TOY_WINDOW = 16,
     /* of the linear attention layer */
     TOY_LINEAR_K_HEADS = 2,
@@ -28,6 +29,7 @@ typedef struct toy_config {
     bool gemma; /* q/k norms, norms behind attention and feed-forward, GELU, scaled embedding, a window in layer 0 */
     bool recurrent; /* layer 0 is a gated delta rule with a causal convolution */
     bool layouts;   /* other names, shuffled tensors, external weights, odd sections */
+    int32_t context; /* positions that the states hold; 0: TOY_CONTEXT */
 } toy_config;
 
 typedef struct toy_linear_weights {
@@ -46,7 +48,7 @@ typedef struct toy_weights {
     float *final_norm;
     toy_layer layers[TOY_LAYERS];
     float rope[TOY_HEAD_DIM / 2], local_rope[TOY_HEAD_DIM / 2];
-    int32_t positions[TOY_CONTEXT];
+    int32_t positions[TOY_MAX_CONTEXT];
 } toy_weights;
 
 /* What the layers of one signature share. */
@@ -63,6 +65,11 @@ typedef struct toy_step {
     int32_t valid;                  /* BOOL [1, n]: not the pad token (recurrent) */
     int32_t states[2 * TOY_LAYERS]; /* inputs */
 } toy_step;
+
+static inline int32_t toy_context(const toy_config *c)
+{
+    return c->context ? c->context : TOY_CONTEXT;
+}
 
 void toy_weights_make(toy_weights *w, const toy_config *config, arena *a);
 /* All signatures: prefill_8, prefill_32, decode. */
