@@ -100,6 +100,15 @@ class Run:
             raise measure.Failed(f"{figures}: the forecast must be 1 to {FORECAST_SLACK} times what was seen")
         return figures
 
+    def hashes(self):
+        """scripts/hashes.sh: each level of this CPU, and Arm under qemu where that is installed."""
+        real = [n for n in self.a.names if n == "smollm2-135m-int8"]
+        done = subprocess.run(["sh", "scripts/hashes.sh", *real], capture_output=True, text=True, env=self.env)
+        said = "; ".join(" ".join(line.split()) for line in done.stdout.splitlines())
+        if done.returncode:
+            raise measure.Failed(said or done.stderr.strip()[-300:])
+        return said
+
     def opening(self, name):
         times = sorted(measure.run_lithe(self.lithe, self.path(name), 2, 1, 2)["timing"]["open_ms"] for _ in range(7))
         figures = f"best {times[0]:.1f} ms, median {times[3]:.1f} ms of 7"
@@ -129,6 +138,7 @@ def main():
     run, table = Run(ap.parse_args()), Table()
     table.add("golden", "toys and hybrids", lambda: run.test("golden_reference_test"))
     table.add("bit equality", "toys and hybrids", lambda: run.test("engine_bitexact_test"))
+    table.add("hashes, every level", "toys, hybrids, SmolLM2 int8", run.hashes)
     if run.a.peer:
         table.add("golden made anew", "toys", run.toys_live)
         table.add("random strings", "tokenizers", lambda: run.python("scripts/golden/text_conformance.py"))
